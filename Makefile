@@ -1,0 +1,38 @@
+# `make run` and `make test` need nothing but Python 3.11 (or newer), pip and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: run test lint types venv figures peers lock clean
+
+run: venv  ## set up, then do the main job
+	$(BIN)/qdpg play point-maze --policies 64 --out runs/first-look
+	$(BIN)/qdpg play ant-trap --policies 10 --out runs/first-look
+
+test: lint types  ## set up, then lint, types and tests
+	$(BIN)/python -m pytest
+
+lint: venv
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+
+types: venv
+	$(BIN)/mypy
+
+venv: $(VENV)/installed
+
+# Installed once per content of the lock and of pyproject.toml.
+$(VENV)/installed: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+figures: venv  ## the pictures in docs/
+	$(BIN)/qdpg tasks --draw docs/figures
+
+lock: venv  ## write down the exact versions of this environment
+	$(BIN)/python -m pip freeze --exclude-editable | grep -v '^qdpg' > requirements.lock
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,69 @@
+"""Multi-layer perceptrons as pytrees. A population is the same pytree with a leading axis N on every leaf."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+Activation = Literal["relu", "tanh", "linear"]
+
+ACTIVATIONS = {"relu": jax.nn.relu, "tanh": jnp.tanh, "linear": lambda x: x}
+
+
+class MLP(eqx.Module):
+    """A multi-layer perceptron, or N of them stacked.
+
+    Attributes:
+        weights: One [..., fan_in, fan_out] array per layer.
+        biases: One [..., fan_out] array per layer.
+        hidden: Activation after every layer but the last.
+        output: Activation after the last layer; "tanh" makes it a policy that acts in [-1, 1].
+    """
+
+    weights: tuple[jax.Array, ...]
+    biases: tuple[jax.Array, ...]
+    hidden: Activation = eqx.field(static=True, default="relu")
+    output: Activation = eqx.field(static=True, default="tanh")
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Widths from input to output."""
+        return (self.weights[0].shape[-2], *(w.shape[-1] for w in self.weights))
+
+
+def init_mlp(
+    key: jax.Array, sizes: tuple[int, ...], hidden: Activation = "relu", output: Activation = "tanh"
+) -> MLP:
+    """Draw one network: weights and biases uniform in ±1/√fan_in, as TD3's reference code (PyTorch's default) does.
+
+    Args:
+        key: Random key.
+        sizes: Widths from input to output, e.g. (2, 64, 32, 2).
+        hidden: Activation after every layer but the last.
+        output: Activation after the last layer.
+    """
+    weights, biases = [], []
+    for layer_key, fan_in, fan_out in zip(jax.random.split(key, len(sizes) - 1), sizes[:-1], sizes[1:], strict=True):
+        weight_key, bias_key = jax.random.split(layer_key)
+        bound = fan_in**-0.5
+        weights.append(jax.random.uniform(weight_key, (fan_in, fan_out), minval=-bound, maxval=bound))
+        biases.append(jax.random.uniform(bias_key, (fan_out,), minval=-bound, maxval=bound))
+    return MLP(tuple(weights), tuple(biases), hidden, output)
+
+
+def init_population(
+    key: jax.Array, number: int, sizes: tuple[int, ...], hidden: Activation = "relu", output: Activation = "tanh"
+) -> MLP:
+    """Draw `number` networks, stacked on a leading axis."""
+    return jax.vmap(lambda k: init_mlp(k, sizes, hidden, output))(jax.random.split(key, number))
+
+
+def apply_mlp(network: MLP, x: jax.Array) -> jax.Array:
+    """Apply one network to inputs [..., fan_in]; for a population use `jax.vmap`."""
+    last = len(network.weights) - 1
+    for layer, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
+        x = ACTIVATIONS[network.output if layer == last else network.hidden](x @ weight + bias)
+    return x

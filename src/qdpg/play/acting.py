@@ -1,0 +1,64 @@
+"""Policies at play outside JAX: one observation per policy at a time, as fast as memory allows, always the same bits.
+
+XLA and BLAS choose kernels by batch shape and thread count, so their rounding depends on who else is in the batch.
+Here every policy's arithmetic runs in one fixed order on its own, which makes a stored elite replay exactly.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from qdpg.learn.networks import MLP
+
+_CODES = {"linear": 0, "relu": 1, "tanh": 2}
+
+
+@numba.njit(cache=True, nogil=True)
+def _activate(x: np.ndarray, code: int) -> None:
+    for i in range(x.shape[0]):
+        if code == 1:
+            x[i] = max(x[i], np.float32(0))
+        elif code == 2:
+            x[i] = np.tanh(x[i])
+
+
+@numba.njit(cache=True, nogil=True)
+def _layer(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, code: int, rows: np.ndarray) -> np.ndarray:
+    """Apply one layer of each policy in `rows` to its own row of x [n, fan_in]; returns [n, fan_out]."""
+    out = np.empty((x.shape[0], bias.shape[1]), np.float32)
+    for n in range(x.shape[0]):
+        y = out[n]
+        y[:] = bias[rows[n]]
+        for i in range(x.shape[1]):
+            # Inactive ReLU units are common, and their row of weights need not be read.
+            value = x[n, i]
+            if value != 0:
+                row = weight[rows[n], i]
+                for j in range(y.shape[0]):
+                    y[j] += value * row[j]
+        _activate(y, code)
+    return out
+
+
+class Actor:
+    """A population ready to act on one observation per policy."""
+
+    def __init__(self, population: MLP) -> None:
+        self._weights = [np.ascontiguousarray(w, np.float32) for w in population.weights]
+        self._biases = [np.ascontiguousarray(b, np.float32) for b in population.biases]
+        last = len(self._weights) - 1
+        self._codes = [_CODES[population.output if k == last else population.hidden] for k in range(last + 1)]
+
+    def act(self, observations: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the actions [n, A] of policies `rows` [n] for their observations [n, O]."""
+        x = np.ascontiguousarray(observations, np.float32)
+        for weight, bias, code in zip(self._weights, self._biases, self._codes, strict=True):
+            x = _layer(x, weight, bias, code, rows)
+        return x
+
+
+def draw_noise(seed: int, horizon: int, action_size: int) -> np.ndarray:
+    """Return the standard normal action noise of the episode with this reset seed, [horizon, A] float32."""
+    # A stream of its own: the reset draws from the plain seed.
+    return np.random.default_rng([int(seed), 1]).standard_normal((horizon, action_size), np.float32)

@@ -1,0 +1,53 @@
+"""Playing a population: one interface, one player per family of tasks."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from qdpg.learn.networks import MLP
+from qdpg.play.rollouts import Rollouts
+from qdpg.tasks.task import JaxTask, MujocoTask, Task
+
+
+class Player(Protocol):
+    """Turns policies and seeds into real episodes."""
+
+    def play(self, population: MLP, seeds: np.ndarray, *, noise: float = 0.0, record: bool = True) -> Rollouts:
+        """Play one episode per policy.
+
+        The same policy, seed and noise level give the same episode bit for bit, whatever the number of threads and
+        whatever else is in the population.
+
+        Args:
+            population: N stacked policies.
+            seeds: [N] non-negative integers, one reset seed per episode.
+            noise: Standard deviation of Gaussian noise added to actions (then clipped to [-1, 1]), drawn from the seed.
+            record: Whether to keep observations and actions.
+        """
+        ...
+
+
+def make_player(task: Task, threads: int = 0) -> Player:
+    """Return a player for `task`.
+
+    Args:
+        task: What is to be played.
+        threads: Threads for native physics; 0 means all cores.
+    """
+    # Imported here: each family brings its own heavy library, and a run needs only one.
+    if isinstance(task, JaxTask):
+        from qdpg.play.jax_player import JaxPlayer
+
+        return JaxPlayer(task)
+    if isinstance(task, MujocoTask):
+        from qdpg.play.mujoco_player import MujocoPlayer
+
+        return MujocoPlayer(task, threads)
+    from qdpg.play.gymnasium_player import GymnasiumPlayer
+    from qdpg.tasks.gymnasium import GymnasiumTask
+
+    if isinstance(task, GymnasiumTask):
+        return GymnasiumPlayer(task)
+    raise TypeError(f"{type(task).__name__} is no JaxTask, MujocoTask or GymnasiumTask")

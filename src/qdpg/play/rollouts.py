@@ -1,0 +1,107 @@
+"""What playing a population gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from qdpg.errors import DivergedError
+from qdpg.tasks.task import TaskSpec
+
+
+@dataclass(frozen=True)
+class Rollouts:
+    """N episodes of at most T steps. An episode is determined by its policy, its seed and the noise level.
+
+    Attributes:
+        seeds: [N] int64, what each episode was reset with.
+        lengths: [N] int32, steps played.
+        terminated: [N] bool, True for a real end, False for the time limit.
+        rewards: [N, T] float32, zero after the end.
+        descriptors: [N, T + 1, D] float32, ψ of every visited state, the final one repeated after the end.
+        observations: [N, T + 1, O] float32, zero after the final one; None if transitions were not wanted.
+        actions: [N, T, A] float32 in [-1, 1] as played (noise included), zero after the end; None likewise.
+        returns: [N] float64, sums of rewards.
+        fitness: [N] float64, as the task defines it.
+        behaviours: [N, D] float32, ξ of every episode.
+    """
+
+    seeds: np.ndarray
+    lengths: np.ndarray
+    terminated: np.ndarray
+    rewards: np.ndarray
+    descriptors: np.ndarray
+    observations: np.ndarray | None
+    actions: np.ndarray | None
+    returns: np.ndarray
+    fitness: np.ndarray
+    behaviours: np.ndarray
+
+    @property
+    def steps(self) -> int:
+        """Environment steps played in all."""
+        return int(self.lengths.sum())
+
+    @property
+    def last_rewards(self) -> np.ndarray:
+        """[N] float64, the reward of each episode's last step."""
+        return self.rewards[np.arange(len(self.lengths)), self.lengths - 1].astype(np.float64)
+
+    def played(self) -> np.ndarray:
+        """[N, T] bool, which steps were really played."""
+        return np.arange(self.rewards.shape[1]) < self.lengths[:, None]
+
+
+def make_rollouts(
+    spec: TaskSpec,
+    *,
+    seeds: np.ndarray,
+    lengths: np.ndarray,
+    terminated: np.ndarray,
+    rewards: np.ndarray,
+    descriptors: np.ndarray,
+    observations: np.ndarray | None,
+    actions: np.ndarray | None,
+) -> Rollouts:
+    """Trim what a player recorded to the longest episode, and derive returns, fitness and behaviours from it.
+
+    All sums run in time order in float64, so that a result does not depend on the padding or on other episodes.
+
+    Raises:
+        DivergedError: A reward, descriptor or observation is not finite.
+    """
+    longest = int(lengths.max())
+    rewards, descriptors = rewards[:, :longest], descriptors[:, : longest + 1]
+    observations = None if observations is None else observations[:, : longest + 1]
+    actions = None if actions is None else actions[:, :longest]
+    for name, array in (("reward", rewards), ("state descriptor", descriptors), ("observation", observations)):
+        if array is not None and not np.isfinite(array).all():
+            bad = int(np.nonzero(~np.isfinite(array).all(axis=tuple(range(1, array.ndim))))[0][0])
+            raise DivergedError(f"a {name} of {spec.name} is not finite (episode with reset seed {seeds[bad]})")
+    row, last = np.arange(len(lengths)), lengths - 1
+    returns = np.cumsum(rewards, axis=1, dtype=np.float64)[row, last]
+    if spec.fitness == "return":
+        fitness = returns
+    elif spec.fitness == "best-reward":
+        played = np.arange(longest) < lengths[:, None]
+        fitness = np.where(played, rewards, -np.inf).max(axis=1).astype(np.float64)
+    else:
+        fitness = rewards[row, last].astype(np.float64)
+    if spec.behaviour == "final":
+        behaviours = descriptors[row, lengths]
+    else:
+        visited = np.cumsum(descriptors[:, 1:], axis=1, dtype=np.float64)[row, last]
+        behaviours = (visited / lengths[:, None]).astype(np.float32)
+    return Rollouts(
+        seeds=np.asarray(seeds, np.int64),
+        lengths=np.asarray(lengths, np.int32),
+        terminated=np.asarray(terminated, bool),
+        rewards=rewards,
+        descriptors=descriptors,
+        observations=observations,
+        actions=actions,
+        returns=returns,
+        fitness=fitness * spec.fitness_scale,
+        behaviours=behaviours,
+    )

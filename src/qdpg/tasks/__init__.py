@@ -1,0 +1,6 @@
+"""The problems to solve."""
+
+from qdpg.tasks.registry import make_task
+from qdpg.tasks.task import Box, Floor, JaxTask, MujocoTask, Physics, Task, TaskSpec
+
+__all__ = ["Box", "Floor", "JaxTask", "MujocoTask", "Physics", "Task", "TaskSpec", "make_task"]
