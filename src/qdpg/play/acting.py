@@ -27,16 +27,27 @@ def _activate(x: np.ndarray, code: int) -> None:
 def _layer(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, code: int, rows: np.ndarray) -> np.ndarray:
     """Apply one layer of each policy in `rows` to its own row of x [n, fan_in]; returns [n, fan_out]."""
     out = np.empty((x.shape[0], bias.shape[1]), np.float32)
+    active = np.empty(x.shape[1], np.int64)
     for n in range(x.shape[0]):
-        y = out[n]
+        w, y = weight[rows[n]], out[n]
         y[:] = bias[rows[n]]
+        # Inactive ReLU units and absent observations are common, and their row of weights need not be read.
+        count = 0
         for i in range(x.shape[1]):
-            # Inactive ReLU units are common, and their row of weights need not be read.
-            value = x[n, i]
-            if value != 0:
-                row = weight[rows[n], i]
-                for j in range(y.shape[0]):
-                    y[j] += value * row[j]
+            if x[n, i] != 0:
+                active[count] = i
+                count += 1
+        # Four inputs at a time keep the sums in registers; the order of additions is that of one at a time.
+        whole = count - count % 4
+        for k in range(0, whole, 4):
+            a, b, c, d = active[k], active[k + 1], active[k + 2], active[k + 3]
+            xa, xb, xc, xd = x[n, a], x[n, b], x[n, c], x[n, d]
+            for j in range(y.shape[0]):
+                y[j] = (((y[j] + xa * w[a, j]) + xb * w[b, j]) + xc * w[c, j]) + xd * w[d, j]
+        for k in range(whole, count):
+            xa = x[n, active[k]]
+            for j in range(y.shape[0]):
+                y[j] += xa * w[active[k], j]
         _activate(y, code)
     return out
 

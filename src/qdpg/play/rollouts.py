@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -105,3 +106,22 @@ def make_rollouts(
         fitness=fitness * spec.fitness_scale,
         behaviours=behaviours,
     )
+
+
+def concatenate(parts: Sequence[Rollouts]) -> Rollouts:
+    """Join rollouts of the same task, padding each to the longest episode of all."""
+    longest = max(part.rewards.shape[1] for part in parts)
+
+    def pad(array: np.ndarray, length: int, mode: str) -> np.ndarray:
+        missing = [(0, 0)] * array.ndim
+        missing[1] = (0, length - array.shape[1])
+        return np.pad(array, missing, mode=mode)  # type: ignore[call-overload, no-any-return]
+
+    def join(name: str, extra: int | None = None, mode: str = "constant") -> np.ndarray | None:
+        arrays = [getattr(part, name) for part in parts]
+        if any(array is None for array in arrays):
+            return None
+        return np.concatenate(arrays if extra is None else [pad(a, longest + extra, mode) for a in arrays])
+
+    padded = {"rewards": (0,), "descriptors": (1, "edge"), "observations": (1,), "actions": (0,)}
+    return Rollouts(**{f.name: join(f.name, *padded.get(f.name, ())) for f in fields(Rollouts)})  # type: ignore[arg-type]

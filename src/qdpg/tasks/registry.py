@@ -73,5 +73,6 @@ def _import_task(name: str) -> Task:
     except Exception as error:
         raise UserError(f"{name!r} could not be called to make a task: {type(error).__name__}: {error}") from error
     if not isinstance(task, Task) or not dataclasses.is_dataclass(task):
-        raise UserError(f"{name!r} is a {type(task).__name__}, but must be a task (a frozen dataclass derived from qdpg.tasks.Task).")
+        kind = type(task).__name__
+        raise UserError(f"{name!r} is a {kind}, but must be a task: a frozen dataclass derived from qdpg.tasks.Task.")
     return task

@@ -141,13 +141,13 @@ class MujocoTask(Task):
 
     frame_skip: ClassVar[int] = 5
 
-    def build(self) -> mujoco.MjSpec:
-        """Assemble the model."""
+    def build(self) -> mujoco.MjModel:
+        """Assemble and compile the model."""
         raise NotImplementedError
 
     @property
     def measures_contact(self) -> bool:
-        """Whether the task looks at contact forces (the model must then hold a sensor that makes MuJoCo compute them)."""
+        """Whether the task looks at contact forces; its model must then hold a sensor that needs them."""
         return False
 
     def start(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -174,4 +174,4 @@ class MujocoTask(Task):
 @functools.lru_cache(maxsize=16)
 def compile_model(task: MujocoTask) -> mujoco.MjModel:
     """Return the compiled model of `task`, compiled once per task and options."""
-    return task.build().compile()
+    return task.build()

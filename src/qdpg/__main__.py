@@ -1,0 +1,5 @@
+"""`python -m qdpg` is `qdpg`."""
+
+from qdpg.cli.main import main
+
+main()

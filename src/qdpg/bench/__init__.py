@@ -1,0 +1,1 @@
+"""Measurements of speed, against the machine and against other software."""

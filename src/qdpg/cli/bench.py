@@ -1,0 +1,24 @@
+"""`qdpg bench`: measure speed on this machine."""
+
+from __future__ import annotations
+
+import json
+
+from rich.console import Console
+from rich.table import Table
+
+from qdpg.bench.rollouts import measure_rollouts
+
+
+def run(what: str, as_json: bool) -> int:
+    """Measure and print."""
+    results = {"rollouts": measure_rollouts}[what]()
+    if as_json:
+        print(json.dumps(results))
+        return 0
+    table = Table("configuration", "measure", "value", title=f"qdpg bench {what}")
+    for name, measures in results.items():
+        for measure, value in measures.items():
+            table.add_row(name, measure, f"{value:,.3g}" if value < 100 else f"{value:,.0f}")
+    Console().print(table)
+    return 0

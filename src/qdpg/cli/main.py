@@ -1,0 +1,99 @@
+"""`qdpg`: what each command takes. The work is in one small module per command, imported only when it is called."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from qdpg.errors import DivergedError, UserError
+from qdpg.version import __version__
+
+app = tyro.extras.SubcommandApp()
+
+Settings = Annotated[tuple[str, ...], tyro.conf.arg(name="set", metavar="KEY=VALUE")]
+AsJson = Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff]
+Switch = Annotated[bool, tyro.conf.FlagCreatePairsOff]
+
+
+@app.command
+def tasks(draw: Path | None = None, as_json: AsJson = False) -> int:
+    """List the tasks.
+
+    Args:
+        draw: Also write a picture of each task into this directory.
+        as_json: Print one JSON object instead of a table.
+    """
+    from qdpg.cli import tasks as command
+
+    return command.run(draw, as_json)
+
+
+@app.command(name="check-task")
+def check_task(task: tyro.conf.Positional[str], settings: Settings = ()) -> int:
+    """Say in words what is wrong with a task.
+
+    Args:
+        task: module:name, gym:ENV_ID, or a built-in task.
+        settings: Options of the task, as task.KEY=VALUE.
+    """
+    from qdpg.cli import check_task as command
+
+    return command.run(task, settings)
+
+
+@app.command
+def play(
+    task: tyro.conf.Positional[str],
+    policies: int = 32,
+    seed: int = 0,
+    out: Path = Path("runs/play"),
+    settings: Settings = (),
+    quiet: Switch = False,
+) -> int:
+    """Play random policies and draw what they did.
+
+    Args:
+        task: A built-in task, gym:ENV_ID, or module:name.
+        policies: How many policies, one episode each.
+        seed: Seed of the policies and of their episodes.
+        out: Directory for the picture.
+        settings: Options of the task, as task.KEY=VALUE.
+        quiet: Print nothing but errors.
+    """
+    from qdpg.cli import play as command
+
+    return command.run(task, policies, seed, out, settings, quiet)
+
+
+@app.command
+def bench(what: tyro.conf.Positional[Literal["rollouts"]] = "rollouts", as_json: AsJson = False) -> int:
+    """Measure speed on this machine.
+
+    Args:
+        what: What to measure.
+        as_json: Print one JSON object and nothing else.
+    """
+    from qdpg.cli import bench as command
+
+    return command.run(what, as_json)
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 2 bad input, 3 diverged, 130 interrupted."""
+    if sys.argv[1:] == ["--version"]:
+        print(f"qdpg {__version__}")
+        sys.exit(0)
+    try:
+        sys.exit(app.cli(prog="qdpg", description="Train collections of diverse, high-performing policies."))
+    except UserError as error:
+        print(f"qdpg: {error}", file=sys.stderr)
+        sys.exit(2)
+    except DivergedError as error:
+        print(f"qdpg: {error}", file=sys.stderr)
+        sys.exit(3)
+    except KeyboardInterrupt:
+        print("qdpg: interrupted", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,115 @@
+"""Playing tasks written in JAX: N policies, N episodes, one compiled scan."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from qdpg.learn.networks import ACTIVATIONS, MLP
+from qdpg.play.acting import draw_noise
+from qdpg.play.rollouts import Rollouts, make_rollouts
+from qdpg.tasks.task import JaxTask
+
+# Above this width an unrolled product compiles too slowly, and a batched product is used instead.
+_UNROLL = 64
+
+
+class _Recorded(NamedTuple):
+    """What a scan over T steps records; leaves are [T, N, ...]."""
+
+    reward: jax.Array
+    descriptor: jax.Array
+    alive: jax.Array  # whether the step was played
+    ended: jax.Array  # whether it was the last, by a real end
+    observation: jax.Array | None
+    action: jax.Array | None
+
+
+def act(population: MLP, x: jax.Array) -> jax.Array:
+    """Apply each policy to its own observation: [N, O] -> [N, A].
+
+    Written as a sum in explicit order, agent by agent independent of N, so that an episode does not depend on who
+    else plays; for these small networks it is also faster than a batched product.
+    """
+    last = len(population.weights) - 1
+    for layer, (weight, bias) in enumerate(zip(population.weights, population.biases, strict=True)):
+        if weight.shape[1] <= _UNROLL:
+            y = bias
+            for i in range(weight.shape[1]):
+                y = y + x[:, i : i + 1] * weight[:, i]
+        else:
+            y = jnp.einsum("ni,nij->nj", x, weight) + bias
+        x = ACTIVATIONS[population.output if layer == last else population.hidden](y)
+    return x
+
+
+class JaxPlayer:
+    """Plays a `JaxTask`."""
+
+    def __init__(self, task: JaxTask) -> None:
+        self.task = task
+        self._spec = task.spec
+
+    def play(self, population: MLP, seeds: np.ndarray, *, noise: float = 0.0, record: bool = True) -> Rollouts:
+        """Play one episode per policy; see `Player.play`."""
+        spec, seeds = self._spec, np.asarray(seeds)
+        draws = None
+        if noise > 0:
+            episodes = [draw_noise(seed, spec.horizon, spec.action_size) for seed in seeds]
+            draws = noise * np.stack(episodes, axis=1)
+        first, recorded = jax.device_get(_scan(self.task, population, np.asarray(seeds, np.uint32), draws, record))
+        lengths = recorded.alive.sum(axis=0).astype(np.int32)
+        observation, descriptor = first
+
+        def by_episode(after: np.ndarray, before: np.ndarray | None = None) -> np.ndarray:
+            """[T, N, ...] -> [N, T, ...], with the reset's entry put in front if there is one."""
+            stacked = after if before is None else np.concatenate([before[None], after])
+            return np.ascontiguousarray(np.swapaxes(stacked, 0, 1))
+
+        return make_rollouts(
+            spec,
+            seeds=seeds,
+            lengths=lengths,
+            terminated=recorded.ended.any(axis=0),
+            rewards=by_episode(recorded.reward),
+            descriptors=by_episode(recorded.descriptor, descriptor),
+            observations=by_episode(recorded.observation, observation) if record else None,
+            actions=by_episode(recorded.action) if record else None,
+        )
+
+
+@functools.partial(jax.jit, static_argnums=(0, 4))
+def _scan(
+    task: JaxTask, population: MLP, seeds: jax.Array, draws: jax.Array | None, record: bool
+) -> tuple[tuple[jax.Array, jax.Array], _Recorded]:
+    """Reset and play to the horizon. After its end an episode stands still and records zeros."""
+
+    def step(carry: tuple[Any, jax.Array], draw: jax.Array | None) -> tuple[tuple[Any, jax.Array], _Recorded]:
+        state, alive = carry
+        action = act(population, jax.vmap(task.observe)(state))
+        if draw is not None:
+            action = jnp.clip(action + draw, -1.0, 1.0)
+        after, reward, ended = jax.vmap(task.step)(state, action)
+
+        def where(new: jax.Array, old: jax.Array | float) -> jax.Array:
+            return jnp.where(alive.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+
+        state = jax.tree.map(where, after, state)
+        recorded = _Recorded(
+            reward=where(reward, 0.0),
+            descriptor=jax.vmap(task.describe)(state),
+            alive=alive,
+            ended=alive & ended,
+            observation=where(jax.vmap(task.observe)(state), 0.0) if record else None,
+            action=where(action, 0.0) if record else None,
+        )
+        return (state, alive & ~ended), recorded
+
+    state = jax.vmap(lambda seed: task.reset(jax.random.key(seed)))(seeds)
+    first = jax.vmap(task.observe)(state), jax.vmap(task.describe)(state)
+    alive = jnp.ones(seeds.shape, bool)
+    return first, jax.lax.scan(step, (state, alive), draws, length=task.spec.horizon)[1]

@@ -1,0 +1,92 @@
+"""ant-maze: a heavy ant at the bottom left of a maze; the goal, bottom right, lies behind a dead end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import mujoco
+import numpy as np
+
+from qdpg.tasks.ant import AntBody, AntTask, build_ant
+from qdpg.tasks.task import Box, Floor, Physics, TaskSpec
+
+LOW, HIGH = -30.0, 40.0  # the square world
+WALLS = (
+    Box(5, 40, 35, 0.3),  # top
+    Box(5, -30, 35, 0.3),  # bottom
+    Box(40, 5, 0.3, 35),  # right
+    Box(-30, 5, 0.3, 35),  # left
+    Box(-15, 20, 0.3, 17),
+    Box(-3, -15, 13, 0.3),
+    Box(10, -15, 0.3, 15),  # the end of the corridor towards the goal
+)
+
+
+@dataclass(frozen=True)
+class AntMaze(AntTask):
+    """The maze of the paper and of ME-ES.
+
+    Attributes:
+        goal: Where to go; adaptation experiments move it.
+        reward_scale: Factor on the training reward: 1 as in the paper, 0.05 as in its company's code. Fitness is
+            unscaled either way.
+        horizon: Steps until the episode is cut; it never ends by itself.
+    """
+
+    goal: tuple[float, float] = (35.0, -25.0)
+    reward_scale: float = 1.0
+    horizon: int = 3000
+
+    # The source scales ant and a far-away static body to 25,755 kg together, of which 40.0 kg fall to the ant.
+    body: ClassVar[AntBody] = AntBody(timestep=0.005, height=0.6, start=(-25.0, -25.0), head=True, total_mass=40.0)
+
+    @property
+    def spec(self) -> TaskSpec:
+        """Sizes, bounds and reference scores (docs/tasks.md says how each was computed)."""
+        return TaskSpec(
+            name="ant-maze",
+            observation_size=29,
+            action_size=8,
+            horizon=self.horizon,
+            action_low=(-1.0,) * 8,
+            action_high=(1.0,) * 8,
+            descriptor_low=(LOW, LOW),
+            descriptor_high=(HIGH, HIGH),
+            fitness="best-reward",
+            fitness_scale=1 / self.reward_scale,
+            solved=-10.0,
+            evaluate_every=150_000,
+            references={"scripted": 0.0, "deceptive": -26.0, "random": -59.5, "motionless": -60.0},
+            floor=Floor(
+                low=(LOW, LOW),
+                high=(HIGH, HIGH),
+                walls=WALLS,
+                start=Box(*self.body.start, 0.1, 0.1),
+                goal=Box(*self.goal, 5, 5),
+                pull="goal",
+            ),
+        )
+
+    def build(self) -> mujoco.MjModel:
+        """The ant between seven walls."""
+        return build_ant(self.body, WALLS)
+
+    def observe(self, physics: Physics) -> np.ndarray:
+        """Positions with x and y brought to ±0.5, then velocities, [n, 29]."""
+        observation = np.concatenate([physics.qpos, physics.qvel], axis=1)
+        observation[:, :2] = (observation[:, :2] - (LOW + HIGH) / 2) / (HIGH - LOW)
+        return observation
+
+    def describe(self, physics: Physics) -> np.ndarray:
+        """The torso's x and y, [n, 2]."""
+        return physics.qpos[:, :2].copy()
+
+    def reward(self, before: Physics, action: np.ndarray, after: Physics) -> np.ndarray:
+        """Minus the distance to the goal, scaled, [n]."""
+        offset = after.qpos[:, :2] - np.array(self.goal)
+        return -self.reward_scale * np.sqrt((offset**2).sum(axis=1))
+
+    def terminated(self, physics: Physics) -> np.ndarray:
+        """Never: an ant on its back may lie there until the time is up."""
+        return np.zeros(len(physics.qpos), bool)

@@ -1,0 +1,100 @@
+"""ant-trap: an ant is paid for running forward, and three walls in front of it form a dead end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import mujoco
+import numpy as np
+
+from qdpg.tasks.ant import AntBody, AntTask, build_ant
+from qdpg.tasks.task import Box, Floor, Physics, TaskSpec
+
+WALLS = (Box(12, 0, 0.1, 2.6), Box(8.9, 2.6, 3, 0.1), Box(8.9, -2.6, 3, 0.1))
+LOW, HIGH = np.array([0.0, -8.0]), np.array([30.0, 8.0])  # descriptors are clipped to this
+HEALTHY = (0.2, 1.0)  # torso height outside which the episode ends
+CONTROL_COST, CONTACT_COST, SURVIVAL = 0.5, 0.0005, 1.0
+
+
+@dataclass(frozen=True)
+class AntTrap(AntTask):
+    """The trap, with Ant-v2's full reward.
+
+    Attributes:
+        contact: What the 84 contact-force observations hold: "zeros", as MuJoCo 2.0 and so the paper's software
+            produced; "measured", the real forces clipped to ±1, which then also cost reward; or "left-out", for 29
+            observations.
+        horizon: Steps until the episode is cut.
+    """
+
+    contact: Literal["zeros", "measured", "left-out"] = "zeros"
+    horizon: int = 1000
+
+    body: ClassVar[AntBody] = AntBody()
+
+    def __post_init__(self) -> None:
+        """Refuse what is not an option."""
+        if self.contact not in ("zeros", "measured", "left-out"):
+            from qdpg.errors import UserError
+
+            raise UserError(f"ant-trap's option contact is zeros, measured or left-out, not {self.contact!r}.")
+
+    @property
+    def spec(self) -> TaskSpec:
+        """Sizes, bounds and reference scores (docs/tasks.md says how each was computed)."""
+        return TaskSpec(
+            name="ant-trap",
+            observation_size=29 if self.contact == "left-out" else 113,
+            action_size=8,
+            horizon=self.horizon,
+            action_low=(-1.0,) * 8,
+            action_high=(1.0,) * 8,
+            descriptor_low=tuple(LOW.tolist()),
+            descriptor_high=tuple(HIGH.tolist()),
+            evaluate_every=150_000,
+            references={"scripted": 1600.0, "deceptive": 1225.0, "random": 0.0, "motionless": 1000.0},
+            floor=Floor(low=(-3.0, -8.0), high=(30.0, 8.0), walls=WALLS, start=Box(0, 0, 0.1, 0.1), pull="forward"),
+        )
+
+    @property
+    def measures_contact(self) -> bool:
+        """Only if asked to."""
+        return self.contact == "measured"
+
+    def build(self) -> mujoco.MjModel:
+        """The ant before three walls."""
+        return build_ant(self.body, WALLS, sense_contact=self.measures_contact)
+
+    def observe(self, physics: Physics) -> np.ndarray:
+        """Positions with raw x and y, velocities, contact forces, [n, 113] or [n, 29]."""
+        parts = [physics.qpos, physics.qvel]
+        if self.contact == "zeros":
+            parts.append(np.zeros((len(physics.qpos), 84)))
+        elif self.contact == "measured":
+            parts.append(_clipped_contact(physics).reshape(len(physics.qpos), 84))
+        return np.concatenate(parts, axis=1)
+
+    def describe(self, physics: Physics) -> np.ndarray:
+        """The torso's x and y, clipped to the range of interest, [n, 2]."""
+        return np.clip(physics.qpos[:, :2], LOW, HIGH)
+
+    def reward(self, before: Physics, action: np.ndarray, after: Physics) -> np.ndarray:
+        """Forward velocity, minus the costs of control and contact, plus one for being alive, [n]."""
+        seconds = self.body.timestep * self.frame_skip
+        velocity = (after.qpos[:, 0] - before.qpos[:, 0]) / seconds
+        cost = CONTROL_COST * np.einsum("na,na->n", action, action, dtype=np.float64)
+        if self.measures_contact:
+            cost = cost + CONTACT_COST * (_clipped_contact(after) ** 2).sum(axis=(1, 2))
+        return velocity - cost + SURVIVAL
+
+    def terminated(self, physics: Physics) -> np.ndarray:
+        """When the torso is too low or too high."""
+        height = physics.qpos[:, 2]
+        return (height < HEALTHY[0]) | (height > HEALTHY[1])
+
+
+def _clipped_contact(physics: Physics) -> np.ndarray:
+    """External contact forces within ±1, [n, 14, 6]."""
+    assert physics.contact is not None
+    return np.clip(physics.contact, -1.0, 1.0)

@@ -1,0 +1,172 @@
+"""Players: exact episodes, whatever the company, the threads or the noise."""
+
+import jax
+import mujoco
+import numpy as np
+import pytest
+
+from qdpg.errors import DivergedError
+from qdpg.learn.networks import apply_mlp, init_population
+from qdpg.play.acting import Actor, draw_noise
+from qdpg.play.mujoco_player import MujocoPlayer
+from qdpg.play.player import make_player
+from qdpg.play.rollouts import concatenate, make_rollouts
+from qdpg.tasks.ant_maze import AntMaze
+from qdpg.tasks.ant_trap import AntTrap
+from qdpg.tasks.point_maze import PointMaze
+from qdpg.tasks.task import Physics, compile_model
+
+TASKS = {"point-maze": PointMaze(), "ant-maze": AntMaze(horizon=60), "ant-trap": AntTrap(horizon=60)}
+
+
+def population_for(task, number, *hidden, key=0):
+    spec = task.spec
+    return init_population(jax.random.key(key), number, (spec.observation_size, *hidden, spec.action_size))
+
+
+def take(population, rows):
+    return jax.tree.map(lambda leaf: leaf[rows], population)
+
+
+def assert_same_episodes(part, whole, rows):
+    """`part` must hold exactly what `whole` holds in `rows`."""
+    for name in ("seeds", "lengths", "terminated", "returns", "fitness", "behaviours"):
+        np.testing.assert_array_equal(getattr(part, name), getattr(whole, name)[rows], err_msg=name)
+    steps = part.rewards.shape[1]
+    for name, extra in (("rewards", 0), ("actions", 0), ("descriptors", 1), ("observations", 1)):
+        np.testing.assert_array_equal(getattr(part, name), getattr(whole, name)[rows, : steps + extra], err_msg=name)
+
+
+@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+@pytest.mark.parametrize("hidden", [(64, 32), (96, 80)])
+def test_episodes_do_not_depend_on_company_or_threads(name, noise, hidden):
+    task = TASKS[name]
+    population, seeds = population_for(task, 9, *hidden), np.arange(100, 109)
+    whole = make_player(task).play(population, seeds, noise=noise)
+    for rows in ([4], [8, 2], [0, 1, 2, 3, 5]):
+        part = make_player(task, threads=1).play(take(population, np.array(rows)), seeds[rows], noise=noise)
+        assert_same_episodes(part, whole, rows)
+    assert_same_episodes(make_player(task, threads=3).play(population, seeds, noise=noise), whole, np.arange(9))
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_seeds_and_noise_matter(name):
+    task = TASKS[name]
+    population = take(population_for(task, 1, 16), np.zeros(3, int))
+    rollouts = make_player(task).play(population, np.array([1, 1, 2]), noise=0.2)
+    assert rollouts.returns[0] == rollouts.returns[1] != rollouts.returns[2]
+    quiet = make_player(task).play(population, np.array([1, 1, 2]))
+    assert quiet.returns[0] != rollouts.returns[0]
+    np.testing.assert_array_equal(quiet.observations[:, 0], rollouts.observations[:, 0])
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_without_recording_only_the_transitions_are_missing(name):
+    task = TASKS[name]
+    population, seeds = population_for(task, 4, 16), np.arange(4)
+    full = make_player(task).play(population, seeds)
+    lean = make_player(task).play(population, seeds, record=False)
+    assert lean.observations is None
+    assert lean.actions is None
+    np.testing.assert_array_equal(lean.fitness, full.fitness)
+    np.testing.assert_array_equal(lean.descriptors, full.descriptors)
+
+
+@pytest.mark.parametrize("name", ["ant-maze", "ant-trap"])
+def test_ants_equal_one_mjdata_stepped_alone(name):
+    """The batch, bit for bit, against the plainest possible loop."""
+    task = TASKS[name]
+    population, seeds = population_for(task, 5, 256, 256), np.arange(5)
+    rollouts = make_player(task).play(population, seeds)
+    for n in range(5):
+        model = compile_model(task)
+        data = mujoco.MjData(model)
+        data.qpos[:], data.qvel[:] = task.start(int(seeds[n]))
+        actor = Actor(population)
+        for t in range(rollouts.lengths[n]):
+            before = Physics(data.qpos[None].copy(), data.qvel[None].copy())
+            seen = task.observe(before).astype(np.float32)
+            np.testing.assert_array_equal(seen[0], rollouts.observations[n, t])
+            np.testing.assert_array_equal(task.describe(before)[0].astype(np.float32), rollouts.descriptors[n, t])
+            action = actor.act(seen, np.array([n]))
+            np.testing.assert_array_equal(action[0], rollouts.actions[n, t])
+            data.ctrl[:] = action[0]
+            for _ in range(task.frame_skip):
+                mujoco.mj_step(model, data)
+            after = Physics(data.qpos[None], data.qvel[None])
+            assert np.float32(task.reward(before, action, after)[0]) == rollouts.rewards[n, t]
+
+
+@pytest.mark.parametrize(("hidden", "output"), [("relu", "tanh"), ("tanh", "linear")])
+def test_actor_computes_the_network(hidden, output):
+    population = init_population(jax.random.key(0), 6, (7, 33, 21, 3), hidden, output)
+    x = np.random.default_rng(0).standard_normal((6, 7)).astype(np.float32)
+    x[:, 3] = 0
+    rows = np.array([5, 0, 2])
+    expected = jax.vmap(apply_mlp)(take(population, rows), x[rows])
+    np.testing.assert_allclose(Actor(population).act(x[rows], rows), expected, atol=2e-6)
+
+
+def test_noise_is_a_stream_per_episode():
+    assert np.array_equal(draw_noise(7, 10, 2), draw_noise(7, 10, 2))
+    assert not np.array_equal(draw_noise(7, 10, 2), draw_noise(8, 10, 2))
+    assert draw_noise(7, 20_000, 2).std() == pytest.approx(1, abs=0.02)
+
+
+def test_diverged_physics_is_named():
+    class Exploding(AntTrap):
+        def start(self, seed):
+            qpos, qvel = super().start(seed)
+            return qpos, qvel * np.nan if seed == 13 else qvel
+
+    with pytest.raises(DivergedError, match="seed 13"):
+        MujocoPlayer(Exploding(horizon=5)).play(population_for(AntTrap(), 2, 8), np.array([12, 13]))
+
+
+def test_an_error_in_a_share_reaches_the_caller():
+    class Broken(AntTrap):
+        def reward(self, before, action, after):
+            raise RuntimeError("no reward today")
+
+    with pytest.raises(RuntimeError, match="no reward today"):
+        MujocoPlayer(Broken(horizon=5)).play(population_for(AntTrap(), 3, 8), np.arange(3))
+
+
+def test_summaries_of_an_episode():
+    """Returns, best and last rewards, final and mean descriptors of a hand-made recording."""
+    from dataclasses import replace
+
+    spec = PointMaze().spec
+    recording = {
+        "seeds": np.array([5, 6]),
+        "lengths": np.array([2, 3]),
+        "terminated": np.array([True, False]),
+        "rewards": np.array([[-1.0, -3.0, 0.0, 0.0], [-2.0, -1.0, -4.0, 0.0]], np.float32),
+        "descriptors": np.arange(20, dtype=np.float32).reshape(2, 5, 2),
+        "observations": None,
+        "actions": None,
+    }
+    rollouts = make_rollouts(spec, **recording)
+    assert rollouts.steps == 5
+    assert rollouts.rewards.shape == (2, 3)
+    np.testing.assert_array_equal(rollouts.returns, [-4, -7])
+    np.testing.assert_array_equal(rollouts.fitness, [-4, -7])
+    np.testing.assert_array_equal(rollouts.last_rewards, [-3, -4])
+    np.testing.assert_array_equal(rollouts.behaviours, [[4, 5], [16, 17]])
+    np.testing.assert_array_equal(rollouts.played(), [[1, 1, 0], [1, 1, 1]])
+    best = make_rollouts(replace(spec, fitness="best-reward", fitness_scale=2.0, behaviour="mean"), **recording)
+    np.testing.assert_array_equal(best.fitness, [-2, -2])
+    np.testing.assert_array_equal(best.behaviours, [[3, 4], [14, 15]])
+    last = make_rollouts(replace(spec, fitness="last-reward"), **recording)
+    np.testing.assert_array_equal(last.fitness, [-3, -4])
+
+
+def test_concatenate_pads_to_the_longest():
+    task = AntTrap(horizon=120)
+    wild = jax.tree.map(lambda leaf: 3 * leaf, population_for(task, 6, 32, key=3))
+    seeds = np.arange(6)
+    whole = make_player(task).play(wild, seeds, noise=1.0)
+    parts = [make_player(task).play(take(wild, np.array([n])), seeds[[n]], noise=1.0) for n in range(6)]
+    assert len({part.rewards.shape[1] for part in parts}) > 1, "all episodes are equally long"
+    assert_same_episodes(concatenate(parts), whole, np.arange(6))
