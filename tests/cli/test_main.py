@@ -35,13 +35,18 @@ def own_tasks(tmp_path_factory):
         (["play", "point-mase"], "did you mean 'point-maze'"),
         (["play", "nothing-like-it"], "there is no task 'nothing-like-it'"),
         (["play", "point-maze", "--set", "task.goal"], "is not of the form key=value"),
-        (["play", "point-maze", "--set", "task.gaol=1,2"], "has no option 'gaol'; it has: goal, horizon"),
+        (["play", "point-maze", "--set", "task.gaol=1,2"], "has no option 'gaol'; did you mean 'goal'?"),
+        (["play", "point-maze", "--set", "task.x=1"], "has no option 'x'; it has: goal, horizon"),
+        (["play", "point-maze", "--set", "task.goal=left"], "option 'goal' of task 'point-maze' must be tuple"),
+        (["play", "point-maze", "--set", "task.horizon=0"], "must be at least 1"),
+        (["play", "ant-maze", "--set", "task.reward_scale=0"], "must be positive"),
+        (["play", "ant-trap", "--set", "task.contact=some"], "must be Literal['zeros', 'measured', 'left-out']"),
         (["play", "point-maze", "--set", "goal=1,2"], "write task.KEY=VALUE"),
         (["play", "point-maze", "--policies", "0"], "must be at least 1"),
         (["play", "broken:task"], "'broken' of task 'broken:task' does not import: ModuleNotFoundError"),
         (["play", "empty:task"], "module 'empty' has no 'task'"),
         (["play", "empty:thing"], "could not be called"),
-        (["play", "gym:CartPole-v1"], "discrete"),
+        (["play", "gym:CartPole-v1"], "takes actions in Discrete(2)"),
         (["play", "gym:NoSuchEnv-v0"], "NoSuchEnv"),
         (["check-task", "nothing-like-it"], "there is no task"),
     ],
@@ -72,7 +77,7 @@ def test_play_writes_a_picture(tmp_path):
 
 
 def test_bench_rollouts_prints_one_json_object():
-    done = qdpg("bench", "rollouts", "--json")
+    done = qdpg("bench", "rollouts", "--turns", "1", "--json")
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout)
     assert set(results) == {"ant-maze", "ant-trap", "point-maze-4", "point-maze-1024"}

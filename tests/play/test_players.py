@@ -114,7 +114,9 @@ def test_noise_is_a_stream_per_episode():
     assert draw_noise(7, 20_000, 2).std() == pytest.approx(1, abs=0.02)
 
 
-def test_diverged_physics_is_named():
+def test_diverged_physics_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # MuJoCo writes its own log of the divergence
+
     class Exploding(AntTrap):
         def start(self, seed):
             qpos, qvel = super().start(seed)

@@ -14,12 +14,12 @@ from qdpg.tasks.registry import make_task
 from qdpg.tasks.task import MujocoTask, Task
 
 
-def measure_rollouts(ant_steps: int = 300, turns: int = 5) -> dict[str, dict[str, float]]:
+def measure_rollouts(turns: int = 5, ant_steps: int = 300) -> dict[str, dict[str, float]]:
     """Measure all three tasks.
 
     Args:
-        ant_steps: Length of the ants' episodes; speed does not depend on it.
         turns: How often each contestant runs.
+        ant_steps: Length of the ants' episodes; speed does not depend on it.
     """
     results = {name: _measure_ant(make_task(name, horizon=ant_steps), turns) for name in ("ant-maze", "ant-trap")}
     maze = make_task("point-maze")

@@ -8,11 +8,14 @@ from rich.console import Console
 from rich.table import Table
 
 from qdpg.bench.rollouts import measure_rollouts
+from qdpg.errors import UserError
 
 
-def run(what: str, as_json: bool) -> int:
+def run(what: str, turns: int, as_json: bool) -> int:
     """Measure and print."""
-    results = {"rollouts": measure_rollouts}[what]()
+    if turns < 1:
+        raise UserError(f"--turns is {turns}, but must be at least 1.")
+    results = {"rollouts": measure_rollouts}[what](turns)
     if as_json:
         print(json.dumps(results))
         return 0

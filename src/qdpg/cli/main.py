@@ -69,16 +69,17 @@ def play(
 
 
 @app.command
-def bench(what: tyro.conf.Positional[Literal["rollouts"]] = "rollouts", as_json: AsJson = False) -> int:
+def bench(what: tyro.conf.Positional[Literal["rollouts"]] = "rollouts", turns: int = 5, as_json: AsJson = False) -> int:
     """Measure speed on this machine.
 
     Args:
         what: What to measure.
+        turns: How often each contestant runs; its best turn counts.
         as_json: Print one JSON object and nothing else.
     """
     from qdpg.cli import bench as command
 
-    return command.run(what, as_json)
+    return command.run(what, turns, as_json)
 
 
 def main() -> None:

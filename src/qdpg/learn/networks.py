@@ -34,9 +34,7 @@ class MLP(eqx.Module):
         return (self.weights[0].shape[-2], *(w.shape[-1] for w in self.weights))
 
 
-def init_mlp(
-    key: jax.Array, sizes: tuple[int, ...], hidden: Activation = "relu", output: Activation = "tanh"
-) -> MLP:
+def init_mlp(key: jax.Array, sizes: tuple[int, ...], hidden: Activation = "relu", output: Activation = "tanh") -> MLP:
     """Draw one network: weights and biases uniform in ±1/√fan_in, as TD3's reference code (PyTorch's default) does.
 
     Args:

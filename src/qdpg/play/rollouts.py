@@ -115,7 +115,7 @@ def concatenate(parts: Sequence[Rollouts]) -> Rollouts:
     def pad(array: np.ndarray, length: int, mode: str) -> np.ndarray:
         missing = [(0, 0)] * array.ndim
         missing[1] = (0, length - array.shape[1])
-        return np.pad(array, missing, mode=mode)  # type: ignore[call-overload, no-any-return]
+        return np.pad(array, missing, mode=mode)  # type: ignore[call-overload]
 
     def join(name: str, extra: int | None = None, mode: str = "constant") -> np.ndarray | None:
         arrays = [getattr(part, name) for part in parts]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import mujoco
 import numpy as np
@@ -112,7 +113,7 @@ def _add_leg(torso: mujoco.MjsBody, number: int, side_x: int, side_y: int) -> No
 class AntTask(MujocoTask):
     """What the two ant tasks share: a noisy start, and the torso's position as descriptor."""
 
-    body: AntBody
+    body: ClassVar[AntBody]
 
     def start(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Draw the start: the model's own pose, uniform noise on positions, Gaussian noise on velocities."""

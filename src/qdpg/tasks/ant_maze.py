@@ -8,6 +8,7 @@ from typing import ClassVar
 import mujoco
 import numpy as np
 
+from qdpg.errors import UserError
 from qdpg.tasks.ant import AntBody, AntTask, build_ant
 from qdpg.tasks.task import Box, Floor, Physics, TaskSpec
 
@@ -40,6 +41,11 @@ class AntMaze(AntTask):
 
     # The source scales ant and a far-away static body to 25,755 kg together, of which 40.0 kg fall to the ant.
     body: ClassVar[AntBody] = AntBody(timestep=0.005, height=0.6, start=(-25.0, -25.0), head=True, total_mass=40.0)
+
+    def __post_init__(self) -> None:
+        """Refuse a reward that says nothing."""
+        if self.reward_scale <= 0:
+            raise UserError(f"ant-maze's option reward_scale is {self.reward_scale}, but must be positive.")
 
     @property
     def spec(self) -> TaskSpec:

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import mujoco
 import numpy as np
 
+from qdpg.errors import UserError
 from qdpg.tasks.ant import AntBody, AntTask, build_ant
 from qdpg.tasks.task import Box, Floor, Physics, TaskSpec
 
@@ -36,8 +37,6 @@ class AntTrap(AntTask):
     def __post_init__(self) -> None:
         """Refuse what is not an option."""
         if self.contact not in ("zeros", "measured", "left-out"):
-            from qdpg.errors import UserError
-
             raise UserError(f"ant-trap's option contact is zeros, measured or left-out, not {self.contact!r}.")
 
     @property
@@ -53,7 +52,7 @@ class AntTrap(AntTask):
             descriptor_low=tuple(LOW.tolist()),
             descriptor_high=tuple(HIGH.tolist()),
             evaluate_every=150_000,
-            references={"scripted": 1600.0, "deceptive": 1225.0, "random": 0.0, "motionless": 1000.0},
+            references={"scripted": 1600.0, "deceptive": 1225.0, "random": -18.0, "motionless": 1000.0},
             floor=Floor(low=(-3.0, -8.0), high=(30.0, 8.0), walls=WALLS, start=Box(0, 0, 0.1, 0.1), pull="forward"),
         )
 

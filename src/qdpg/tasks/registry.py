@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from qdpg.errors import UserError
+from qdpg.options import replace_options
 from qdpg.tasks.task import Task
 
 # name -> (module, class): imported only when asked for.
@@ -46,12 +47,10 @@ def make_task(name: str, **options: Any) -> Task:
 
 
 def _with_options(task: Task, name: str, options: Mapping[str, Any]) -> Task:
-    assert dataclasses.is_dataclass(task)
-    known = [f.name for f in dataclasses.fields(task)]
-    for key in options:
-        if key not in known:
-            raise UserError(f"task {name!r} has no option {key!r}; it has: {', '.join(known) or 'none'}.")
-    return dataclasses.replace(task, **options) if options else task
+    task = replace_options(task, options, f"task {name!r}")
+    if task.spec.horizon < 1:
+        raise UserError(f"the horizon of task {name!r} is {task.spec.horizon}, but must be at least 1.")
+    return task
 
 
 def _import_task(name: str) -> Task:

@@ -1,0 +1,32 @@
+"""`qdpg check-task`: say in words what is wrong with a task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from qdpg.cli.settings import parse_settings, split_settings
+from qdpg.errors import UserError
+from qdpg.tasks.check import check_task
+from qdpg.tasks.registry import make_task
+
+
+def run(name: str, settings: Sequence[str]) -> int:
+    """Check the task called `name`; print its problems and return 2, or that it is fine and return 0."""
+    options, others = split_settings(parse_settings(settings))
+    if others:
+        raise UserError(f"--set {next(iter(others))} is not an option of a task; write task.KEY=VALUE.")
+    task = make_task(name, **options)
+    problems = check_task(task)
+    if problems:
+        for problem in problems:
+            print(problem if problem.startswith(name) else f"{name}: {problem}")
+        return 2
+    spec = task.spec
+    bounds = ", ".join(
+        f"{low:g} to {high:g}" for low, high in zip(spec.descriptor_low, spec.descriptor_high, strict=True)
+    )
+    print(
+        f"{name}: fine ({spec.observation_size} observations, {spec.action_size} actions, "
+        f"{spec.descriptor_size} descriptors from {bounds}, at most {spec.horizon} steps)"
+    )
+    return 0

@@ -1,0 +1,135 @@
+"""Playing any Gymnasium environment: one environment per episode, one after the other in this process."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+
+from qdpg.errors import DivergedError, UserError
+from qdpg.learn.networks import MLP
+from qdpg.play.acting import Actor, draw_noise
+from qdpg.play.rollouts import Rollouts, make_rollouts
+from qdpg.tasks.gymnasium import GymnasiumTask, in_words
+
+
+class _Seen(NamedTuple):
+    """What an environment showed after a reset or a step."""
+
+    observation: np.ndarray  # [O] float32
+    descriptor: np.ndarray  # [D] float32
+    reward: float = 0.0
+    terminated: bool = False
+    truncated: bool = False
+
+
+class GymnasiumPlayer:
+    """Plays a `GymnasiumTask`. Environments are made when first needed, and kept."""
+
+    def __init__(self, task: GymnasiumTask) -> None:
+        self.task = task
+        self._spec = task.spec
+        self._envs: list[gymnasium.Env] = []
+        weakref.finalize(self, _close, self._envs)
+
+    def play(self, population: MLP, seeds: np.ndarray, *, noise: float = 0.0, record: bool = True) -> Rollouts:
+        """Play one episode per policy; see `Player.play`.
+
+        Raises:
+            UserError: The environment raised an error.
+            DivergedError: An observation, reward or descriptor is not finite.
+        """
+        spec, seeds = self._spec, np.asarray(seeds)
+        number, horizon = len(seeds), spec.horizon
+        actor = Actor(population)
+        draws = np.stack([draw_noise(s, horizon, spec.action_size) for s in seeds]) if noise > 0 else None
+        while len(self._envs) < number:
+            self._envs.append(self.task.make_env())
+
+        lengths = np.full(number, horizon, np.int32)
+        terminated = np.zeros(number, bool)
+        rewards = np.zeros((number, horizon), np.float32)
+        descriptors = np.zeros((number, horizon + 1, spec.descriptor_size), np.float32)
+        observations = np.zeros((number, horizon + 1, spec.observation_size), np.float32) if record else None
+        actions = np.zeros((number, horizon, spec.action_size), np.float32) if record else None
+
+        alive = np.arange(number)
+        seen = [self._reset(env, int(seed)) for env, seed in zip(self._envs, seeds, strict=False)]
+        descriptors[:, 0] = [s.descriptor for s in seen]
+        current = self._stack(seen, seeds)  # [live episodes, O]
+        if observations is not None:
+            observations[:, 0] = current
+        for t in range(horizon):
+            action = actor.act(current, alive)
+            if draws is not None:
+                action = np.clip(action + noise * draws[alive, t], -1.0, 1.0)
+            seen = [self._step(self._envs[n], a) for n, a in zip(alive, action, strict=True)]
+            current = self._stack(seen, seeds[alive])
+            rewards[alive, t] = [s.reward for s in seen]
+            descriptors[alive, t + 1] = [s.descriptor for s in seen]
+            if observations is not None and actions is not None:
+                observations[alive, t + 1] = current
+                actions[alive, t] = action
+            terminated[alive] = [s.terminated for s in seen]
+            ended = np.array([s.terminated or s.truncated for s in seen])
+            if ended.any():
+                lengths[alive[ended]] = t + 1
+                descriptors[alive[ended], t + 2 :] = descriptors[alive[ended], t + 1, None]
+                alive, current = alive[~ended], current[~ended]
+                if not alive.size:
+                    break
+        return make_rollouts(
+            spec,
+            seeds=seeds,
+            lengths=lengths,
+            terminated=terminated,
+            rewards=rewards,
+            descriptors=descriptors,
+            observations=observations,
+            actions=actions,
+        )
+
+    def _reset(self, env: gymnasium.Env, seed: int) -> _Seen:
+        with self._blaming("reset"):
+            observation, info = env.reset(seed=seed)
+            seen = _Seen(self.task.flatten(observation), self.task.describe(observation, info))
+        return seen
+
+    def _step(self, env: gymnasium.Env, action: np.ndarray) -> _Seen:
+        with self._blaming("step"):
+            observation, reward, terminated, truncated, info = env.step(self.task.scale(action, env.action_space))
+            flat, psi = self.task.flatten(observation), self.task.describe(observation, info)
+            seen = _Seen(flat, psi, np.asarray(reward).item(), bool(terminated), bool(truncated))
+        return seen
+
+    @contextmanager
+    def _blaming(self, where: str) -> Iterator[None]:
+        """Turn an error inside the environment, which only its author can mend, into a sentence."""
+        try:
+            yield
+        except UserError:
+            raise
+        except Exception as error:
+            raise UserError(
+                f"{self._spec.name} failed in {where}: {in_words(error)}; see `qdpg check-task`."
+            ) from error
+
+    def _stack(self, seen: list[_Seen], seeds: np.ndarray) -> np.ndarray:
+        """Return the observations, [n, O], which policies are about to see and which must therefore be finite."""
+        stacked = np.stack([s.observation for s in seen])
+        finite = np.isfinite(stacked).all(axis=1)
+        if not finite.all():
+            seed = seeds[~finite][0]
+            raise DivergedError(f"an observation of {self._spec.name} is not finite (episode with reset seed {seed})")
+        return stacked
+
+
+def _close(envs: list[Any]) -> None:
+    """Close what a player that is gone has left behind."""
+    for env in envs:
+        with suppress(Exception):  # nobody is left who could do anything about it
+            env.close()

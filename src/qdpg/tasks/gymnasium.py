@@ -1,0 +1,256 @@
+"""Any Gymnasium environment with a box of actions and a box of observations, as a task.
+
+The environment says what happens; the user adds what quality-diversity needs besides: a state descriptor and its
+bounds. Nothing is checked before `spec` is asked for, so that options can still be changed.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, get_args
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box
+
+from qdpg.errors import UserError
+from qdpg.tasks.task import BehaviourKind, FitnessKind, Task, TaskSpec
+
+Descriptor = Callable[[Any, dict[str, Any]], Any]
+
+INFO_KEY = "state_descriptor"
+
+
+@dataclass(frozen=True)
+class GymnasiumTask(Task):
+    """A Gymnasium environment to be solved.
+
+    Attributes:
+        env: The environment's id, or a class or function that makes one.
+        descriptor: ψ(s): indices of the flattened observation, or a function of the observation and the info as the
+            environment gives them; None takes `info["state_descriptor"]`.
+        low: Lower bounds of the descriptor, one number per descriptor.
+        high: Upper bounds, likewise.
+        horizon: Steps until an episode is cut; None takes the environment's own limit.
+        behaviour: ξ as a function of the episode's ψ; see `TaskSpec`.
+        fitness: What ranks policies; see `TaskSpec`.
+        solved: Fitness above which the task counts as solved.
+        name: What the task is called; None takes the environment's name.
+    """
+
+    env: str | Callable[[], gymnasium.Env]
+    descriptor: tuple[int, ...] | int | Descriptor | None = None
+    low: tuple[float, ...] | float | None = None
+    high: tuple[float, ...] | float | None = None
+    horizon: int | None = None
+    behaviour: BehaviourKind = "final"
+    fitness: FitnessKind = "return"
+    solved: float | None = None
+    name: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What to call the task in a sentence."""
+        if self.name is not None:
+            return self.name
+        if isinstance(self.env, str):
+            return f"gym:{self.env}"
+        name = getattr(self.env, "__name__", "")
+        return name if name.isidentifier() else "gymnasium-task"  # a lambda or the like has no name worth showing
+
+    @cached_property
+    def spec(self) -> TaskSpec:
+        """The contract, found by making the environment and resetting it once.
+
+        Raises:
+            UserError: The environment cannot be made or is of the wrong kind, or an option is missing or wrong.
+        """
+        env = self.make_env()
+        try:
+            action_space, observation_space = self._check_spaces(env)
+            try:
+                psi = self._describe(*env.reset(seed=0))
+            except UserError:
+                raise
+            except Exception as error:
+                raise UserError(f"{self.label} failed when it was reset: {in_words(error)}") from error
+            horizon = self._choose_horizon(env)
+        finally:
+            env.close()
+        self._check_choices()
+        low, high = self._check_bounds(psi.size)
+        source = "descriptor" if callable(self.descriptor) or self.descriptor is None else "observation"
+        indices = range(psi.size) if source == "descriptor" else _as_tuple(self.descriptor)
+        return TaskSpec(
+            name=self.label,
+            observation_size=math.prod(observation_space.shape),
+            action_size=math.prod(action_space.shape),
+            horizon=horizon,
+            action_low=tuple(action_space.low.ravel().tolist()),
+            action_high=tuple(action_space.high.ravel().tolist()),
+            descriptor_low=low,
+            descriptor_high=high,
+            descriptor_names=tuple(f"{source}[{i}]" for i in indices),
+            behaviour=self.behaviour,
+            fitness=self.fitness,
+            solved=self.solved,
+        )
+
+    def make_env(self) -> gymnasium.Env:
+        """Make one environment.
+
+        Raises:
+            UserError: It cannot be made.
+        """
+        if not callable(self.env) and not isinstance(self.env, str):
+            kind = type(self.env).__name__
+            raise UserError(
+                f"env is a {kind}, but must be the id of an environment, or a class or function to make one."
+            )
+        try:
+            # Gymnasium's own checker costs time at every step of training; `qdpg check-task` looks once.
+            env = gymnasium.make(self.env, disable_env_checker=True) if isinstance(self.env, str) else self.env()
+        except gymnasium.error.UnregisteredEnv as error:
+            raise UserError(
+                f"there is no Gymnasium environment {self.env!r} ({in_words(error, kind=False)}); "
+                "write gym:MODULE:ENV_ID if a package of its own must be imported first."
+            ) from error
+        except (ImportError, gymnasium.error.DependencyNotInstalled) as error:
+            raise UserError(
+                f"{self.label} needs something that is not installed ({in_words(error, kind=False)}); install it "
+                '(Gymnasium has extras for its own environments, such as `pip install "gymnasium[mujoco]"`).'
+            ) from error
+        except Exception as error:
+            raise UserError(f"{self.label} cannot be made: {in_words(error)}") from error
+        if not isinstance(env, gymnasium.Env):
+            raise UserError(f"{self.label} made a {type(env).__name__}, but must make a gymnasium.Env.")
+        return env
+
+    def flatten(self, observation: Any) -> np.ndarray:
+        """Return what the policy sees, a copy, [O] float32."""
+        flat = np.array(observation, np.float32).reshape(-1)
+        _check_size("an observation", flat, self.spec.observation_size)
+        return flat
+
+    def describe(self, observation: Any, info: dict[str, Any]) -> np.ndarray:
+        """Return ψ of the state with this observation and info as the environment gave them, a copy, [D] float32."""
+        psi = self._describe(observation, info)
+        _check_size("a state descriptor", psi, self.spec.descriptor_size)
+        return psi
+
+    def scale(self, action: np.ndarray, space: gymnasium.Space) -> np.ndarray:
+        """Bring a policy's action [A] in [-1, 1] to the environment's own box `space`, in its shape and type."""
+        assert isinstance(space, Box)
+        low, high = space.low.astype(np.float64), space.high.astype(np.float64)
+        wide = (low + high) / 2 + (high - low) / 2 * np.asarray(action, np.float64).reshape(space.shape)
+        return np.clip(wide, low, high).astype(space.dtype)
+
+    def _describe(self, observation: Any, info: dict[str, Any]) -> np.ndarray:
+        if self.descriptor is None:
+            if INFO_KEY not in info:
+                raise UserError(
+                    f"{self.label} has no state descriptor: name the observations that describe a state, for example "
+                    f"--set task.descriptor=0,1, or give a function of observation and info, or info[{INFO_KEY!r}]."
+                )
+            psi = info[INFO_KEY]
+        elif callable(self.descriptor):
+            psi = self.descriptor(observation, info)
+        else:
+            flat = np.asarray(observation).reshape(-1)
+            indices = _as_tuple(self.descriptor)
+            if not indices or any(not _is_whole(i) or not 0 <= i < flat.size for i in indices):
+                raise UserError(
+                    f"descriptor is {self.descriptor!r}, but must hold indices of the {flat.size} observations of "
+                    f"{self.label}, from 0 to {flat.size - 1}."
+                )
+            psi = flat[list(indices)]
+        return np.array(psi, np.float32).reshape(-1)  # np.array copies, so a view of live state does no harm
+
+    def _check_spaces(self, env: gymnasium.Env) -> tuple[Box, Box]:
+        """Return the action and observation spaces, if policies can deal with them."""
+        action, observation = env.action_space, env.observation_space
+        if not isinstance(action, Box) or not np.issubdtype(action.dtype, np.floating):
+            raise UserError(
+                f"{self.label} takes actions in {action}, but policies act in a box of real numbers; choose a variant "
+                "with continuous actions, or wrap it with gymnasium.wrappers.TransformAction."
+            )
+        if not (np.isfinite(action.low).all() and np.isfinite(action.high).all()):
+            raise UserError(
+                f"{self.label} takes actions without bounds, but policies act in [-1, 1], which must be scaled to "
+                "something; give its action_space finite low and high."
+            )
+        if not isinstance(observation, Box):
+            raise UserError(
+                f"{self.label} gives observations in a {type(observation).__name__} space, but policies see one box "
+                "of numbers; wrap it with gymnasium.wrappers.FlattenObservation in a function that makes it."
+            )
+        return action, observation
+
+    def _choose_horizon(self, env: gymnasium.Env) -> int:
+        limit = env.spec.max_episode_steps if env.spec is not None else None
+        horizon = limit if self.horizon is None else self.horizon
+        if horizon is None:
+            raise UserError(
+                f"{self.label} has no time limit of its own; give one, for example --set task.horizon=1000."
+            )
+        if not _is_whole(horizon) or horizon < 1:
+            raise UserError(f"horizon is {horizon!r}, but must be a whole number of steps, at least 1.")
+        if limit is not None and horizon > limit:
+            raise UserError(
+                f"{self.label} cuts its episodes after {limit} steps, so a horizon of {horizon} cannot be reached; "
+                "give less, or as env a function that calls gymnasium.make(..., max_episode_steps=...)."
+            )
+        return int(horizon)
+
+    def _check_choices(self) -> None:
+        for option, kinds in (("behaviour", BehaviourKind), ("fitness", FitnessKind)):
+            value, known = getattr(self, option), get_args(kinds)
+            if value not in known:
+                raise UserError(f"{option} is {value!r}, but must be {' or '.join(known)}.")
+        if self.solved is not None and not _is_number(self.solved):
+            raise UserError(f"solved is {self.solved!r}, but must be a number, the fitness that counts as solved.")
+
+    def _check_bounds(self, size: int) -> tuple[tuple[float, ...], tuple[float, ...]]:
+        example = ",".join(["-1"] * size), ",".join(["1"] * size)
+        how = f"for example --set task.low={example[0]} task.high={example[1]}"
+        if self.low is None or self.high is None:
+            raise UserError(f"{self.label} lacks the bounds of its {size} descriptors; give low and high, {how}.")
+        low, high = _as_tuple(self.low), _as_tuple(self.high)
+        if not len(low) == len(high) == size or not all(map(_is_number, (*low, *high))):
+            raise UserError(
+                f"{self.label} has {size} descriptors, but low is {self.low!r} and high is {self.high!r}; give each "
+                f"one number per descriptor, {how}."
+            )
+        if any(a >= b for a, b in zip(low, high, strict=True)):
+            raise UserError(f"low is {self.low!r} and high is {self.high!r}, but every low must be below its high.")
+        return tuple(map(float, low)), tuple(map(float, high))
+
+
+def in_words(error: Exception, kind: bool = True) -> str:
+    """Return an error as part of one line, with its type unless the sentence makes that superfluous."""
+    text = textwrap.shorten(str(error), 300, placeholder=" …").rstrip(".")  # some libraries explain at length
+    return f"{type(error).__name__}: {text}" if kind else text
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, np.ndarray):
+        return tuple(value.ravel().tolist())
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, str) else (value,)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
+
+
+def _check_size(what: str, array: np.ndarray, size: int) -> None:
+    if array.size != size:
+        raise ValueError(f"{what} has {array.size} numbers instead of {size}")
