@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from qdpg.cli.settings import parse_settings, split_settings
 from qdpg.errors import UserError
 from qdpg.tasks.check import check_task
+from qdpg.tasks.gymnasium import in_words
 from qdpg.tasks.registry import make_task
 
 
@@ -15,7 +16,12 @@ def run(name: str, settings: Sequence[str]) -> int:
     options, others = split_settings(parse_settings(settings))
     if others:
         raise UserError(f"--set {next(iter(others))} is not an option of a task; write task.KEY=VALUE.")
-    task = make_task(name, **options)
+    try:
+        task = make_task(name, **options)
+    except UserError:
+        raise
+    except Exception as error:  # code of the user's, which nobody has checked yet
+        raise UserError(f"{name} cannot be made: {in_words(error)}; mend that first.") from error
     problems = check_task(task)
     if problems:
         for problem in problems:

@@ -19,6 +19,108 @@ Switch = Annotated[bool, tyro.conf.FlagCreatePairsOff]
 
 
 @app.command
+def train(
+    task: tyro.conf.Positional[str],
+    algorithm: str = "qd-pg",
+    preset: str = "tuned",
+    steps: int = 1_000_000,
+    seed: int = 0,
+    out: Path | None = None,
+    settings: Settings = (),
+    until_solved: Switch = False,
+    checkpoint_seconds: float = 60.0,
+    quiet: Switch = False,
+) -> int:
+    """Train a collection of policies.
+
+    Args:
+        task: A built-in task, gym:ENV_ID, or module:name.
+        algorithm: See `qdpg algorithms`.
+        preset: "tuned" (what works best) or "paper" (the paper's settings).
+        steps: Environment steps to train for.
+        seed: What every random draw comes from.
+        out: Directory of the run; by default one in runs/ named after task, algorithm, preset and seed.
+        settings: Settings of the algorithm as KEY=VALUE, options of the task as task.KEY=VALUE.
+        until_solved: Stop as soon as an elite solves the task on average over 20 fresh starts.
+        checkpoint_seconds: Time between checkpoints.
+        quiet: Print nothing but errors.
+    """
+    from qdpg.cli import train as command
+
+    return command.run_train(
+        task, algorithm, preset, steps, seed, out, settings, until_solved, checkpoint_seconds, quiet
+    )
+
+
+@app.command
+def resume(
+    run: tyro.conf.Positional[Path], steps: int | None = None, checkpoint_seconds: float = 60.0, quiet: Switch = False
+) -> int:
+    """Continue a run exactly where it stopped.
+
+    Args:
+        run: Directory of the run.
+        steps: Train for this many environment steps in all, instead of what the run was started with.
+        checkpoint_seconds: Time between checkpoints.
+        quiet: Print nothing but errors.
+    """
+    from qdpg.cli import train as command
+
+    return command.run_resume(run, steps, checkpoint_seconds, quiet)
+
+
+@app.command
+def show(run: tyro.conf.Positional[Path], as_json: AsJson = False) -> int:
+    """Summarise a run.
+
+    Args:
+        run: Directory of the run.
+        as_json: Print one JSON object and nothing else.
+    """
+    from qdpg.cli import show as command
+
+    return command.run(run, as_json)
+
+
+@app.command
+def verify(run: tyro.conf.Positional[Path], as_json: AsJson = False) -> int:
+    """Replay every elite from its stored seed; fitness and behaviour must equal the stored ones exactly.
+
+    Args:
+        run: Directory of the run.
+        as_json: Print one JSON object and nothing else.
+    """
+    from qdpg.cli import verify as command
+
+    return command.run(run, as_json)
+
+
+@app.command
+def plot(run: tyro.conf.Positional[Path], quiet: Switch = False) -> int:
+    """Draw the grid, the learning curve, the coverage map and the elites' trajectories.
+
+    Args:
+        run: Directory of the run.
+        quiet: Print nothing but errors.
+    """
+    from qdpg.cli import plot as command
+
+    return command.run(run, quiet)
+
+
+@app.command
+def algorithms(as_json: AsJson = False) -> int:
+    """List the algorithms.
+
+    Args:
+        as_json: Print one JSON object instead of a table.
+    """
+    from qdpg.cli import algorithms as command
+
+    return command.run(as_json)
+
+
+@app.command
 def tasks(draw: Path | None = None, as_json: AsJson = False) -> int:
     """List the tasks.
 

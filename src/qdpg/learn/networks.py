@@ -7,6 +7,7 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 Activation = Literal["relu", "tanh", "linear"]
 
@@ -65,3 +66,18 @@ def apply_mlp(network: MLP, x: jax.Array) -> jax.Array:
     for layer, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
         x = ACTIVATIONS[network.output if layer == last else network.hidden](x @ weight + bias)
     return x
+
+
+def flatten_population(population: MLP) -> np.ndarray:
+    """Turn N stacked networks into parameter vectors, [N, P] float32."""
+    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(population)]
+    return np.concatenate([leaf.reshape(len(leaf), -1) for leaf in leaves], axis=1, dtype=np.float32)
+
+
+def unflatten_population(vectors: np.ndarray, template: MLP) -> MLP:
+    """Turn parameter vectors [N, P] into N stacked networks shaped like `template` (one network)."""
+    leaves, structure = jax.tree.flatten(template)
+    ends = np.cumsum([leaf.size for leaf in leaves])
+    parts = np.split(vectors, ends[:-1], axis=1)
+    stacked = [part.reshape(len(vectors), *leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
+    return jax.tree.unflatten(structure, stacked)

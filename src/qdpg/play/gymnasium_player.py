@@ -67,7 +67,8 @@ class GymnasiumPlayer:
             action = actor.act(current, alive)
             if draws is not None:
                 action = np.clip(action + noise * draws[alive, t], -1.0, 1.0)
-            seen = [self._step(self._envs[n], a) for n, a in zip(alive, action, strict=True)]
+            scaled = self.task.scale(action, self._envs[0].action_space)
+            seen = [self._step(self._envs[n], a) for n, a in zip(alive, scaled, strict=True)]
             current = self._stack(seen, seeds[alive])
             rewards[alive, t] = [s.reward for s in seen]
             descriptors[alive, t + 1] = [s.descriptor for s in seen]
@@ -101,7 +102,7 @@ class GymnasiumPlayer:
 
     def _step(self, env: gymnasium.Env, action: np.ndarray) -> _Seen:
         with self._blaming("step"):
-            observation, reward, terminated, truncated, info = env.step(self.task.scale(action, env.action_space))
+            observation, reward, terminated, truncated, info = env.step(action)
             flat, psi = self.task.flatten(observation), self.task.describe(observation, info)
             seen = _Seen(flat, psi, np.asarray(reward).item(), bool(terminated), bool(truncated))
         return seen

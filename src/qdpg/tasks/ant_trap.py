@@ -51,6 +51,7 @@ class AntTrap(AntTask):
             action_high=(1.0,) * 8,
             descriptor_low=tuple(LOW.tolist()),
             descriptor_high=tuple(HIGH.tolist()),
+            fitness_floor=-3000.0,  # full effort for nothing, to the end
             evaluate_every=150_000,
             references={"scripted": 1600.0, "deceptive": 1225.0, "random": -18.0, "motionless": 1000.0},
             floor=Floor(low=(-3.0, -8.0), high=(30.0, 8.0), walls=WALLS, start=Box(0, 0, 0.1, 0.1), pull="forward"),

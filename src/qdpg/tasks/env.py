@@ -1,7 +1,7 @@
 """The built-in tasks as ordinary Gymnasium environments, for everybody else's algorithms.
 
-`register()` makes them known as `qdpg/PointMaze-v0`, `qdpg/AntMaze-v0` and `qdpg/AntTrap-v0`; keyword arguments of
-`gymnasium.make` are the task's options.
+Gymnasium knows them as `qdpg/PointMaze-v0`, `qdpg/AntMaze-v0` and `qdpg/AntTrap-v0` (`qdpg.registration`); keyword
+arguments of `gymnasium.make` are the task's options.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ import gymnasium
 import jax
 import mujoco
 import numpy as np
-from gymnasium.envs.registration import register as register_env
-from gymnasium.envs.registration import registry
 from gymnasium.spaces import Box
 
 from qdpg.errors import DivergedError, UserError
@@ -23,20 +21,6 @@ from qdpg.tasks.registry import make_task
 from qdpg.tasks.task import JaxTask, MujocoTask, Physics, Task, compile_model
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
-
-ENVS: dict[str, dict[str, Any]] = {
-    "qdpg/PointMaze-v0": {"task": "point-maze", "observation_limit": 1.0},
-    "qdpg/AntMaze-v0": {"task": "ant-maze"},
-    "qdpg/AntTrap-v0": {"task": "ant-trap"},
-}
-
-
-def register() -> None:
-    """Make the built-in tasks known to Gymnasium. Calling it again does nothing."""
-    for env_id, kwargs in ENVS.items():
-        if env_id not in registry:
-            # No max_episode_steps: the environment cuts its episodes itself, since `horizon` is an option of the task.
-            register_env(id=env_id, entry_point="qdpg.tasks.env:TaskEnv", kwargs=kwargs)
 
 
 class _Seen(NamedTuple):

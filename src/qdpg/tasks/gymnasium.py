@@ -39,6 +39,7 @@ class GymnasiumTask(Task):
         horizon: Steps until an episode is cut; None takes the environment's own limit.
         behaviour: ξ as a function of the episode's ψ; see `TaskSpec`.
         fitness: What ranks policies; see `TaskSpec`.
+        fitness_floor: What the QD score counts from; see `TaskSpec`.
         solved: Fitness above which the task counts as solved.
         name: What the task is called; None takes the environment's name.
     """
@@ -50,6 +51,7 @@ class GymnasiumTask(Task):
     horizon: int | None = None
     behaviour: BehaviourKind = "final"
     fitness: FitnessKind = "return"
+    fitness_floor: float = 0.0
     solved: float | None = None
     name: str | None = None
 
@@ -73,6 +75,8 @@ class GymnasiumTask(Task):
         env = self.make_env()
         try:
             action_space, observation_space = self._check_spaces(env)
+            observation_size = math.prod(observation_space.shape)
+            self._check_descriptor(observation_size)
             try:
                 psi = self._describe(*env.reset(seed=0))
             except UserError:
@@ -85,10 +89,10 @@ class GymnasiumTask(Task):
         self._check_choices()
         low, high = self._check_bounds(psi.size)
         source = "descriptor" if callable(self.descriptor) or self.descriptor is None else "observation"
-        indices = range(psi.size) if source == "descriptor" else _as_tuple(self.descriptor)
+        indices = range(psi.size) if source == "descriptor" else self._indices
         return TaskSpec(
             name=self.label,
-            observation_size=math.prod(observation_space.shape),
+            observation_size=observation_size,
             action_size=math.prod(action_space.shape),
             horizon=horizon,
             action_low=tuple(action_space.low.ravel().tolist()),
@@ -98,6 +102,7 @@ class GymnasiumTask(Task):
             descriptor_names=tuple(f"{source}[{i}]" for i in indices),
             behaviour=self.behaviour,
             fitness=self.fitness,
+            fitness_floor=self.fitness_floor,
             solved=self.solved,
         )
 
@@ -143,12 +148,17 @@ class GymnasiumTask(Task):
         _check_size("a state descriptor", psi, self.spec.descriptor_size)
         return psi
 
-    def scale(self, action: np.ndarray, space: gymnasium.Space) -> np.ndarray:
-        """Bring a policy's action [A] in [-1, 1] to the environment's own box `space`, in its shape and type."""
+    def scale(self, actions: np.ndarray, space: gymnasium.Space) -> np.ndarray:
+        """Bring actions [..., A] in [-1, 1] to the environment's own box `space`, in its shape and type."""
         assert isinstance(space, Box)
         low, high = space.low.astype(np.float64), space.high.astype(np.float64)
-        wide = (low + high) / 2 + (high - low) / 2 * np.asarray(action, np.float64).reshape(space.shape)
-        return np.clip(wide, low, high).astype(space.dtype)
+        actions = np.asarray(actions, np.float64).reshape(*actions.shape[:-1], *space.shape)
+        return np.clip((low + high) / 2 + (high - low) / 2 * actions, low, high).astype(space.dtype)
+
+    @cached_property
+    def _indices(self) -> list[int]:
+        """The descriptor, if it is indices of the observation."""
+        return list(_as_tuple(self.descriptor))
 
     def _describe(self, observation: Any, info: dict[str, Any]) -> np.ndarray:
         if self.descriptor is None:
@@ -161,14 +171,7 @@ class GymnasiumTask(Task):
         elif callable(self.descriptor):
             psi = self.descriptor(observation, info)
         else:
-            flat = np.asarray(observation).reshape(-1)
-            indices = _as_tuple(self.descriptor)
-            if not indices or any(not _is_whole(i) or not 0 <= i < flat.size for i in indices):
-                raise UserError(
-                    f"descriptor is {self.descriptor!r}, but must hold indices of the {flat.size} observations of "
-                    f"{self.label}, from 0 to {flat.size - 1}."
-                )
-            psi = flat[list(indices)]
+            psi = np.asarray(observation).reshape(-1)[self._indices]
         return np.array(psi, np.float32).reshape(-1)  # np.array copies, so a view of live state does no harm
 
     def _check_spaces(self, env: gymnasium.Env) -> tuple[Box, Box]:
@@ -190,6 +193,15 @@ class GymnasiumTask(Task):
                 "of numbers; wrap it with gymnasium.wrappers.FlattenObservation in a function that makes it."
             )
         return action, observation
+
+    def _check_descriptor(self, size: int) -> None:
+        if self.descriptor is None or callable(self.descriptor):
+            return
+        if not self._indices or not all(_is_whole(i) and 0 <= i < size for i in self._indices):
+            raise UserError(
+                f"descriptor is {self.descriptor!r}, but must hold indices of the {size} observations of {self.label}, "
+                f"from 0 to {size - 1}."
+            )
 
     def _choose_horizon(self, env: gymnasium.Env) -> int:
         limit = env.spec.max_episode_steps if env.spec is not None else None

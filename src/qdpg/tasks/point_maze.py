@@ -54,6 +54,7 @@ class PointMaze(JaxTask):
             descriptor_low=(-1.0, -1.0),
             descriptor_high=(1.0, 1.0),
             solved=-30.0,
+            fitness_floor=-469.0,  # 200 steps in the corner farthest from the goal
             evaluate_every=5_000,
             references={"scripted": -23.6, "deceptive": -126.3, "random": -333.0, "motionless": -345.0},
             floor=Floor(

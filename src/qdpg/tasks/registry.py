@@ -48,8 +48,14 @@ def make_task(name: str, **options: Any) -> Task:
 
 def _with_options(task: Task, name: str, options: Mapping[str, Any]) -> Task:
     task = replace_options(task, options, f"task {name!r}")
-    if task.spec.horizon < 1:
-        raise UserError(f"the horizon of task {name!r} is {task.spec.horizon}, but must be at least 1.")
+    try:
+        spec = task.spec
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"the spec of task {name!r} fails: {type(error).__name__}: {error}") from error
+    if spec.horizon < 1:
+        raise UserError(f"the horizon of task {name!r} is {spec.horizon}, but must be at least 1.")
     return task
 
 

@@ -63,6 +63,7 @@ class TaskSpec:
         descriptor_names: What the D descriptors are called in figures.
         behaviour: ξ as a function of the episode's ψ: that of the final state, or the mean over visited states.
         fitness: What ranks policies: the sum of rewards, or the best or the last reward of the episode.
+        fitness_floor: What the QD score counts from; no higher than the worst fitness, so that no elite lowers it.
         fitness_scale: Factor from rewards to fitness (1 unless rewards are scaled for training).
         solved: Fitness above which the task counts as solved, if there is such a thing.
         evaluate_every: Environment steps between two deterministic evaluations of a training run.
@@ -82,6 +83,7 @@ class TaskSpec:
     behaviour: BehaviourKind = "final"
     fitness: FitnessKind = "return"
     fitness_scale: float = 1.0
+    fitness_floor: float = 0.0
     solved: float | None = None
     evaluate_every: int = 10_000
     references: Mapping[str, float] = field(default_factory=dict)

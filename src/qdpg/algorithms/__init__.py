@@ -1,0 +1,1 @@
+"""One file per algorithm: its Config, its State, and an ask/tell pair around the one training loop."""

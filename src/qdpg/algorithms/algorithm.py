@@ -1,0 +1,121 @@
+"""What the training loop expects of every algorithm."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import numpy as np
+
+from qdpg.learn.networks import MLP
+from qdpg.memory.elites import Elites
+from qdpg.memory.replay import Replay
+from qdpg.play.rollouts import Rollouts
+
+
+class Stopped(Exception):  # noqa: N818 - not an error
+    """A generation was given up half-way because the run is to stop; nothing it learned has been kept."""
+
+
+class Generation(NamedTuple):
+    """What `ask` proposes: policies to play, and what to remember if they are."""
+
+    population: MLP  # N stacked policies
+    seeds: np.ndarray  # [N] int64, reset seed of each one's episode
+    noise: float  # standard deviation of the action noise to play with
+    learned: Any = None  # becomes part of the algorithm's state in `tell`, and not before
+
+
+class Algorithm(Protocol):
+    """An `ask`/`tell` pair and its explicit memory.
+
+    `ask` must leave the memory as it found it, but for things computed afresh every time: a run that is killed between
+    `ask` and `tell` takes the same generation again. All random draws come from the seed and `generation`.
+    """
+
+    @property
+    def name(self) -> str:
+        """What it is called on the command line."""
+        ...
+
+    @property
+    def config(self) -> Any:
+        """Its settings, a frozen dataclass."""
+        ...
+
+    @property
+    def generation(self) -> int:
+        """Generations told so far."""
+        ...
+
+    @property
+    def steps(self) -> int:
+        """Environment steps told so far."""
+        ...
+
+    @property
+    def elites(self) -> Elites:
+        """The policies that it hands to its user."""
+        ...
+
+    @property
+    def replay(self) -> Replay | None:
+        """Its transition memory, if it has one."""
+        ...
+
+    @property
+    def clock(self) -> Clock:
+        """Where its time went."""
+        ...
+
+    def ask(self, stop: Callable[[], bool] = ...) -> Generation:
+        """Propose policies to play; raise `Stopped` soon after `stop()` becomes true."""
+        ...
+
+    def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
+        """Learn what playing the proposal gave; return numbers worth recording.
+
+        Under "episodes" there may be a dictionary of further numbers for each episode, [N] by name.
+        """
+        ...
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything to remember except the replay memory, by name."""
+        ...
+
+    def load(self, state: dict[str, np.ndarray]) -> None:
+        """Take up a state that `state()` returned."""
+        ...
+
+
+class Clock:
+    """Adds up seconds by kind of work."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+
+    @contextmanager
+    def time(self, kind: str) -> Iterator[None]:
+        """Count the time spent inside."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[kind] += time.perf_counter() - began
+
+
+def tree_to_arrays(tree: Any) -> dict[str, np.ndarray]:
+    """Name every array of a pytree by its path."""
+    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return {jax.tree_util.keystr(path): np.asarray(leaf) for path, leaf in leaves}
+
+
+def arrays_to_tree(arrays: dict[str, np.ndarray], like: Any) -> Any:
+    """The inverse of `tree_to_arrays`, for a tree shaped like `like`."""
+    paths, structure = jax.tree_util.tree_flatten_with_path(like)
+    leaves = [arrays[jax.tree_util.keystr(path)].reshape(np.shape(leaf)) for path, leaf in paths]
+    return jax.tree_util.tree_unflatten(structure, leaves)

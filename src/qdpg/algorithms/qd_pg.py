@@ -1,0 +1,344 @@
+"""Diversity Policy Gradient for Sample Efficient Quality-Diversity Optimization (Pierrot et al., GECCO 2022).
+
+QD-PG and its three ablations. Read `ask` and `tell` beside Algorithm 1 of the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from qdpg.algorithms.algorithm import Clock, Generation, Stopped, arrays_to_tree, tree_to_arrays
+from qdpg.errors import DivergedError
+from qdpg.learn.networks import MLP, flatten_population, init_mlp, init_population
+from qdpg.learn.td3 import Actors, Critics, TD3Settings, improve, init_actors, init_critics
+from qdpg.learn.variation import iso_line
+from qdpg.memory.elites import Elites
+from qdpg.memory.replay import Replay
+from qdpg.memory.visited import NoveltyKind, Visited
+from qdpg.play.rollouts import Rollouts
+from qdpg.tasks.task import TaskSpec
+
+Variant = Literal["qd-pg", "qd-pg-sum", "d-pg", "q-pg"]
+
+# For each variant its objectives: weights of the environment's reward and of the novelty, and share of the population.
+OBJECTIVES: dict[str, dict[str, tuple[float, float]]] = {
+    "qd-pg": {"diversity": (0.0, 1.0), "quality": (1.0, 0.0)},
+    "qd-pg-sum": {"sum": (1.0, 1.0)},
+    "d-pg": {"diversity": (0.0, 1.0)},
+    "q-pg": {"quality": (1.0, 0.0)},
+}
+_CHUNK = 400  # gradient steps between two looks at whether to stop; does not change results
+
+
+@dataclass(frozen=True)
+class Config:
+    """Settings of QD-PG. The defaults are those of Table 3 that hold for all tasks; presets give the rest.
+
+    Attributes:
+        population: N, policies per generation (appendix C.1: 4 for point-maze, 10 for the ants).
+        hidden: Hidden layers of policies and critics (Table 3).
+        replay_size: Rows of the replay memory (Table 3).
+        gradient_steps_ratio: Gradient steps per environment step of the generation before (Table 3).
+        batch_size: Minibatch of each policy (Table 3).
+        discount: γ of the quality critic (Table 3).
+        diversity_discount: γ of the diversity critic; the theory has 1, Table 3 gives one value for both.
+        softness: τ (Table 3).
+        delay: Critic steps per actor step (Table 3).
+        target_noise: σ of target smoothing (not given; TD3's default).
+        target_noise_clip: Where it is cut (not given; TD3's default).
+        optimiser: "sgd" as printed in Table 3, or "adam", as TD3 has it.
+        loss: Whether losses are sums over the minibatch, as the equations are printed, or means, as TD3 has them.
+        actor_rate: Learning rate of policies (Table 3 gives one for both).
+        critic_rate: Learning rate of critics.
+        exploration_noise: σ of the action noise in training episodes (not given).
+        cells: Cells per dimension of the grid (Table 3), or one number for a centroidal Voronoi tessellation.
+        visited_size: Capacity of 𝔸 (Table 3).
+        visited_threshold: What a state's mean distance to its neighbours must exceed to enter 𝔸 (Table 3).
+        neighbours: K (Table 3).
+        novelty: Mean distance (appendix), sum of distances (main text), or mean of squares (QDax).
+        novelty_scale: Factor on the diversity reward.
+        genetic_share: Share of offspring made by iso+line variation instead of gradients (the paper's future work).
+        iso_sigma: Gaussian part of iso+line variation (PGA-ME's value).
+        line_sigma: Directional part (PGA-ME's value).
+        greedy_actor: Whether critics are trained by a policy of their own, as in PGA-ME and QDax, instead of by the
+            population; offspring then climb frozen critics.
+        greedy_steps: Climbing steps of each offspring with a greedy actor (QDax: 100).
+        initial_policies: Random policies to start from; 0 means one population.
+    """
+
+    population: int = 4
+    hidden: tuple[int, ...] = (64, 32)
+    replay_size: int = 1_000_000
+    gradient_steps_ratio: float = 4.0
+    batch_size: int = 256
+    discount: float = 0.99
+    diversity_discount: float = 0.99
+    softness: float = 0.005
+    delay: int = 2
+    target_noise: float = 0.2
+    target_noise_clip: float = 0.5
+    optimiser: Literal["adam", "sgd"] = "adam"
+    loss: Literal["mean", "sum"] = "mean"
+    actor_rate: float = 3e-4
+    critic_rate: float = 3e-4
+    exploration_noise: float = 0.0
+    cells: tuple[int, ...] | int = (5, 5)
+    visited_size: int = 10_000
+    visited_threshold: float = 1e-4
+    neighbours: int = 10
+    novelty: NoveltyKind = "mean"
+    novelty_scale: float = 1.0
+    genetic_share: float = 0.0
+    iso_sigma: float = 0.005
+    line_sigma: float = 0.05
+    greedy_actor: bool = False
+    greedy_steps: int = 100
+    initial_policies: int = 0
+
+
+def preset(name: str, task: str) -> Config:
+    """The settings of preset `name` for `task`; an unknown task gets those of the ants."""
+    if name == "paper":
+        if task == "point-maze":
+            return Config()
+        return replace(
+            Config(),
+            population=10,
+            hidden=(256, 256),
+            replay_size=500_000,
+            gradient_steps_ratio=0.1,
+            actor_rate=3e-4,
+            critic_rate=3e-4,
+            cells=(7, 7),
+            visited_threshold=0.1,
+        )
+    if task == "point-maze":
+        return replace(Config(), gradient_steps_ratio=1.0, optimiser="adam", actor_rate=1e-3, critic_rate=1e-3)
+    return replace(preset("paper", task), optimiser="adam")
+
+
+class Learner(NamedTuple):
+    """What belongs to one objective: the critics the population shares and, if there is one, their greedy actor."""
+
+    critics: Critics
+    greedy: Actors | None
+
+
+class State(NamedTuple):
+    """All that QD-PG remembers besides its three memories."""
+
+    generation: int
+    steps: int
+    last_steps: int  # environment steps of the last generation
+    learners: dict[str, Learner]  # by objective
+
+
+class QDPG:
+    """QD-PG, or one of its ablations."""
+
+    def __init__(self, spec: TaskSpec, config: Config, seed: int, name: Variant = "qd-pg") -> None:
+        """Start with empty memories and fresh critics.
+
+        Args:
+            spec: The task.
+            config: Settings.
+            seed: What all random draws come from.
+            name: Which variant.
+        """
+        self.spec, self.config, self.seed = spec, config, seed
+        self.name: str = name
+        self.objectives, self.clock = OBJECTIVES[name], Clock()
+        self.policy_sizes = (spec.observation_size, *config.hidden, spec.action_size)
+        self.elites = Elites(spec, init_mlp(jax.random.key(0), self.policy_sizes), config.cells, seed)
+        self.replay = Replay(config.replay_size, spec.observation_size, spec.action_size, spec.descriptor_size)
+        self.visited = Visited(spec.descriptor_size, config.visited_size, config.visited_threshold, config.neighbours)
+        self._state = State(0, 0, 0, self._init_learners())
+
+    @property
+    def generation(self) -> int:
+        """Generations told so far."""
+        return self._state.generation
+
+    @property
+    def steps(self) -> int:
+        """Environment steps told so far."""
+        return self._state.steps
+
+    def ask(self, stop: Callable[[], bool] = lambda: False) -> Generation:
+        """Select N elites and improve one share for each objective, with the critics they share."""
+        config, key = self.config, self._key(self.generation)
+        rng = np.random.default_rng([self.seed, self.generation])
+        if self.generation == 0:
+            number = config.initial_policies or config.population
+            population = init_population(key, number, self.policy_sizes)
+            return Generation(population, self._draw_seeds(rng, number), config.exploration_noise, self._state.learners)
+
+        gradient_steps = int(self._state.last_steps * config.gradient_steps_ratio)
+        if "quality" not in self.objectives or len(self.objectives) > 1:
+            self._refresh_novelty()
+        bred = round(config.genetic_share * config.population)
+        shares = np.array_split(np.arange(config.population - bred), len(self.objectives))[::-1]
+        selected = [self.elites.sample(rng, len(share)) for share in shares]
+        with self.clock.time("gradients"):
+            # Objectives do not see each other while they learn, so each has a thread of its own.
+            with ThreadPoolExecutor(len(shares)) as pool:
+                improving = [
+                    pool.submit(self._improve, policies, objective, jax.random.fold_in(key, i), gradient_steps, stop)
+                    for i, (objective, policies) in enumerate(zip(self.objectives, selected, strict=True))
+                ]
+            improved = [improvement.result() for improvement in improving]
+            parts = [policies for policies, _ in improved]
+            learned = {objective: learner for objective, (_, learner) in zip(self.objectives, improved, strict=True)}
+            if bred:
+                parents, others = self.elites.sample(rng, bred), self.elites.sample(rng, bred)
+                parts.append(iso_line(parents, others, rng, config.iso_sigma, config.line_sigma))
+            population = jax.tree.map(lambda *leaves: np.concatenate([np.asarray(x) for x in leaves]), *parts)
+        self._check_finite(population, learned)
+        return Generation(population, self._draw_seeds(rng, config.population), config.exploration_noise, learned)
+
+    def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
+        """Store the transitions in the replay memory, the states in 𝔸, and the policies in the grid."""
+        with self.clock.time("novelty"):
+            episodes = self._novelty_of_episodes(rollouts)
+            accepted = self.visited.add(rollouts.descriptors[:, :-1][rollouts.played()])
+        with self.clock.time("memory"):
+            self.replay.insert(rollouts)
+            status = self.elites.add(generation.population, rollouts, self.generation)
+        self._state = State(
+            self._state.generation + 1, self._state.steps + rollouts.steps, rollouts.steps, generation.learned
+        )
+        return {
+            "visited": len(self.visited),
+            "accepted_states": accepted,
+            "new_cells": int((status == 2).sum()),
+            "improved_cells": int((status == 1).sum()),
+            "transitions": self.replay.transitions,
+            "episodes": episodes,
+        }
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything but the replay memory."""
+        arrays = {f"state{name}": array for name, array in tree_to_arrays(self._state).items()}
+        arrays |= {f"elites/{name}": array for name, array in self.elites.data().items()}
+        return arrays | {"visited": self.visited.descriptors}
+
+    def load(self, state: dict[str, np.ndarray]) -> None:
+        """Take up a state that `state()` returned."""
+        own = {name.removeprefix("state"): array for name, array in state.items() if name.startswith("state")}
+        tree = arrays_to_tree(own, self._state)
+        self._state = State(int(tree.generation), int(tree.steps), int(tree.last_steps), tree.learners)
+        self.elites.load({n.removeprefix("elites/"): a for n, a in state.items() if n.startswith("elites/")})
+        self.visited.set(state["visited"])
+
+    def _improve(
+        self, selected: MLP, objective: str, key: jax.Array, steps: int, stop: Callable[[], bool]
+    ) -> tuple[MLP, Learner]:
+        """Improve `selected` for `objective` by `steps` gradient steps each; return them and the critics after it."""
+        critics, greedy = self._state.learners[objective]
+        actors = init_actors(selected, self._settings(objective))
+        if greedy is None:
+            actors, critics = self._climb(objective, actors, critics, key, steps, stop)
+            return actors.online, Learner(critics, None)
+        greedy, critics = self._climb(objective, greedy, critics, key, steps, stop)
+        actors, _ = self._climb(
+            objective, actors, critics, jax.random.fold_in(key, 1), self.config.greedy_steps, stop, train_critics=False
+        )
+        return actors.online, Learner(critics, greedy)
+
+    def _climb(
+        self,
+        objective: str,
+        actors: Actors,
+        critics: Critics,
+        key: jax.Array,
+        steps: int,
+        stop: Callable[[], bool],
+        train_critics: bool = True,
+    ) -> tuple[Actors, Critics]:
+        """Take `steps` gradient steps, looking up now and then whether to stop."""
+        view, weights = self.replay.view(), jnp.array(self.objectives[objective])
+        chunk = _CHUNK * self.config.delay
+        for first in range(0, steps, chunk):
+            actors, critics = improve(
+                actors,
+                critics,
+                view,
+                weights,
+                key,
+                first,
+                min(chunk, steps - first),
+                settings=self._settings(objective),
+                train_critics=train_critics,
+            )
+            jax.block_until_ready(critics)
+            if stop():
+                raise Stopped
+        return actors, critics
+
+    def _refresh_novelty(self) -> None:
+        """Bring the stored diversity rewards up to date with 𝔸, which changes only between generations."""
+        with self.clock.time("novelty"):
+            slots = self.replay.playable_slots()
+            novelty = self.visited.novelty(self.replay.descriptors[slots], self.config.novelty)
+            self.replay.set_novelty(slots, self.config.novelty_scale * novelty)
+
+    def _novelty_of_episodes(self, rollouts: Rollouts) -> dict[str, np.ndarray]:
+        """Both sides of the compatibility condition (equation 3), before the episodes enter any memory, [N] each.
+
+        Novelty at the level of states is summed along the trajectory; novelty at the level of solutions is the mean
+        distance of the behaviour to the nearest elites'.
+        """
+        played = rollouts.played()
+        along = np.zeros(played.shape)
+        along[played] = self.visited.novelty(rollouts.descriptors[:, :-1][played])
+        nearest = Visited(self.spec.descriptor_size, len(self.elites), 0.0, self.config.neighbours)
+        nearest.set(self.elites.data()["measures"])
+        return {"state_novelty": along.sum(axis=1), "solution_novelty": nearest.novelty(rollouts.behaviours)}
+
+    def _settings(self, objective: str) -> TD3Settings:
+        config = self.config
+        return TD3Settings(
+            batch_size=config.batch_size,
+            discount=config.diversity_discount if objective == "diversity" else config.discount,
+            softness=config.softness,
+            delay=config.delay,
+            target_noise=config.target_noise,
+            target_noise_clip=config.target_noise_clip,
+            optimiser=config.optimiser,
+            loss=config.loss,
+            actor_rate=config.actor_rate,
+            critic_rate=config.critic_rate,
+        )
+
+    def _init_learners(self) -> dict[str, Learner]:
+        sizes = (self.spec.observation_size + self.spec.action_size, *self.config.hidden, 1)
+        learners = {}
+        for index, objective in enumerate(self.objectives):
+            key = jax.random.fold_in(self._key(-1), index)
+            settings = self._settings(objective)
+            greedy = None
+            if self.config.greedy_actor:
+                greedy = init_actors(init_population(jax.random.fold_in(key, 1), 1, self.policy_sizes), settings)
+            learners[objective] = Learner(init_critics(key, sizes, settings), greedy)
+        return learners
+
+    def _key(self, generation: int) -> jax.Array:
+        """The random key of a generation (-1: of the start). Cheap generator: the updates draw a lot."""
+        return jax.random.fold_in(jax.random.key(self.seed, impl="rbg"), generation + 1)
+
+    def _draw_seeds(self, rng: np.random.Generator, number: int) -> np.ndarray:
+        return rng.integers(2**31, size=number)
+
+    def _check_finite(self, population: MLP, learned: dict[str, Learner]) -> None:
+        if not np.isfinite(flatten_population(population)).all():
+            raise DivergedError(f"a policy's parameters are not finite in generation {self.generation}")
+        for objective, learner in learned.items():
+            if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(learner.critics.online)):
+                raise DivergedError(f"the {objective} critic is not finite in generation {self.generation}")

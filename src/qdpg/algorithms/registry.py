@@ -1,0 +1,66 @@
+"""From the name of an algorithm and a preset to the algorithm itself."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from qdpg.algorithms import qd_pg
+from qdpg.algorithms.algorithm import Algorithm
+from qdpg.errors import UserError
+from qdpg.options import replace_options
+from qdpg.tasks.task import TaskSpec
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An algorithm, with the columns of the paper's summary (its Table 4)."""
+
+    title: str
+    quality_gradient: bool
+    diversity_gradient: bool
+    quality_selection: bool
+    diversity_selection: bool
+    collection: bool
+
+
+ALGORITHMS = {
+    "qd-pg": Entry("Quality-Diversity Policy Gradient", True, True, True, True, True),
+    "qd-pg-sum": Entry("QD-PG on the sum of both rewards", True, True, True, True, True),
+    "d-pg": Entry("QD-PG with the diversity gradient only", False, True, True, True, True),
+    "q-pg": Entry("QD-PG with the quality gradient only", True, False, True, True, True),
+}
+PRESETS = ("tuned", "paper")
+
+
+def make_config(algorithm: str, preset: str, task: str, settings: Mapping[str, Any]) -> qd_pg.Config:
+    """Return the settings of `algorithm` for `task`: a preset, with `settings` on top.
+
+    Raises:
+        UserError: There is no such algorithm, preset or setting.
+    """
+    if algorithm not in ALGORITHMS:
+        close = difflib.get_close_matches(algorithm, ALGORITHMS, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else "see `qdpg algorithms`."
+        raise UserError(f"there is no algorithm {algorithm!r}; {hint}")
+    if preset not in PRESETS:
+        raise UserError(f"there is no preset {preset!r}; there are: {', '.join(PRESETS)}.")
+    return replace_options(qd_pg.preset(preset, task), settings, f"algorithm {algorithm!r}")
+
+
+def make_algorithm(name: str, spec: TaskSpec, config: qd_pg.Config, seed: int) -> Algorithm:
+    """Return a fresh algorithm."""
+    return qd_pg.QDPG(spec, config, seed, name)  # type: ignore[arg-type]
+
+
+def config_from_json(algorithm: str, data: Mapping[str, Any]) -> qd_pg.Config:
+    """Return the settings that a run wrote down."""
+    return replace_options(qd_pg.Config(), data, f"algorithm {algorithm!r}")
+
+
+def config_to_json(config: qd_pg.Config) -> dict[str, Any]:
+    """Return settings as plain data."""
+    return dataclasses.asdict(config)

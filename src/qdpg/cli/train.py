@@ -1,0 +1,82 @@
+"""`qdpg train` and `qdpg resume`."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+from qdpg.algorithms.registry import config_to_json, make_config
+from qdpg.cli.settings import parse_settings, split_settings
+from qdpg.errors import UserError
+from qdpg.runs.display import ProgressDisplay
+from qdpg.runs.room import check_room
+from qdpg.runs.run import Run, RunConfig, change_steps, create_run, load_run, lock_run
+from qdpg.runs.train import Trainer
+from qdpg.tasks.registry import make_task
+
+
+def run_train(
+    task: str,
+    algorithm: str,
+    preset: str,
+    steps: int,
+    seed: int,
+    out: Path | None,
+    settings: Sequence[str],
+    until_solved: bool,
+    checkpoint_seconds: float,
+    quiet: bool,
+) -> int:
+    """Start a run and train it."""
+    if steps < 1:
+        raise UserError(f"--steps is {steps}, but must be at least 1.")
+    if not 0 <= seed < 2**31:
+        raise UserError(f"--seed is {seed}, but must be at least 0 and below 2³¹.")
+    options, others = split_settings(parse_settings(settings))
+    if until_solved and make_task(task, **options).spec.solved is None:
+        raise UserError(f"--until-solved needs a task that says when it is solved, and {task} does not.")
+    config = config_to_json(make_config(algorithm, preset, task, others))
+    where = out or Path("runs") / f"{task.replace(':', '-').replace('/', '-')}-{algorithm}-{preset}-{seed}"
+    return _train(
+        create_run(where, RunConfig(task, options, algorithm, preset, config, seed, steps, until_solved)),
+        checkpoint_seconds,
+        quiet,
+    )
+
+
+def run_resume(path: Path, steps: int | None, checkpoint_seconds: float, quiet: bool) -> int:
+    """Continue a run exactly where it stopped."""
+    run = load_run(path)
+    if steps is not None:
+        run = change_steps(run, steps)
+    return _train(run, checkpoint_seconds, quiet)
+
+
+def _train(run: Run, checkpoint_seconds: float, quiet: bool) -> int:
+    settings = run.settings
+    received: list[int] = []
+
+    def stop_soon(number: int, frame: FrameType | None) -> None:
+        if received:  # asked twice: do not wait for the checkpoint
+            raise KeyboardInterrupt
+        received.append(number)
+
+    with lock_run(run), ProgressDisplay(f"{settings.task} {settings.algorithm}", settings.steps, quiet) as display:
+        previous = {number: signal.signal(number, stop_soon) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            trainer = Trainer(run, display, checkpoint_seconds)
+            check_room(trainer.algorithm, run.path)
+            trainer.train(stop=lambda: bool(received))
+        finally:
+            for number, handler in previous.items():
+                signal.signal(number, handler)
+        algorithm, elites = trainer.algorithm, trainer.algorithm.elites
+        display.say(
+            f"{'solved' if trainer.is_solved else 'stopped' if received else 'done'}: {algorithm.steps:,} steps in "
+            f"{trainer.seconds:,.0f} s, {len(elites)} of {elites.archive.cells} cells, best fitness "
+            f"{elites.best_fitness:.1f}"
+        )
+        display.say(f"run: {run.path}" + (f"  (continue with: qdpg resume {run.path})" if received else ""))
+    return 128 + received[0] if received else 0

@@ -1,0 +1,64 @@
+"""`qdpg verify`: replay every elite and compare with what is stored."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from qdpg.errors import UserError
+from qdpg.play.player import make_player
+from qdpg.runs.run import load_run
+from qdpg.version import __version__
+
+
+def run(path: Path, as_json: bool) -> int:
+    """Replay, compare, print; 0 if every elite is exactly what it is said to be, else 1."""
+    found = load_run(path)
+    elites = found.elites
+    if not len(elites):
+        raise UserError(f"{path} has no elites to verify.")
+    played = make_player(found.task).play(elites.population(), elites.seeds, noise=elites.noise, record=False)
+    fitness_equal = played.fitness == elites.fitness
+    behaviour_equal = (played.behaviours == elites.behaviours).all(axis=1)
+    wrong = np.flatnonzero(~(fitness_equal & behaviour_equal))
+    result = {
+        "elites": len(elites),
+        "exact": len(elites) - len(wrong),
+        "largest_fitness_difference": float(np.abs(played.fitness - elites.fitness).max()),
+        "largest_behaviour_difference": float(np.abs(played.behaviours - elites.behaviours).max()),
+        "different": [
+            {
+                "cell": int(elites.cells_index[n]),
+                "stored_fitness": float(elites.fitness[n]),
+                "replayed_fitness": float(played.fitness[n]),
+            }
+            for n in wrong
+        ],
+    }
+    if as_json:
+        print(json.dumps(result))
+        return 1 if len(wrong) else 0
+    console = Console(highlight=False)
+    if not len(wrong):
+        console.print(f"all {len(elites)} elites replay exactly: fitness and behaviour equal the stored ones.")
+        return 0
+    console.print(
+        f"{len(wrong)} of {len(elites)} elites do not replay exactly (cells {elites.cells_index[wrong].tolist()})."
+    )
+    changed = [
+        f"{name} {found.manifest[name]} then, {now} now"
+        for name, now in (("qdpg", __version__), *((n, _version(n)) for n in ("mujoco", "jax", "numpy")))
+        if found.manifest.get(name) != now
+    ]
+    if changed:
+        console.print(f"versions differ: {'; '.join(changed)}")
+    return 1
+
+
+def _version(name: str) -> str:
+    from importlib.metadata import version
+
+    return version(name)

@@ -1,0 +1,104 @@
+"""The elites: a pyribs archive of policies, one per cell of the behaviour space."""
+
+from __future__ import annotations
+
+import jax
+import numpy as np
+from ribs.archives import ArchiveBase, CVTArchive, GridArchive
+
+from qdpg.learn.networks import MLP, flatten_population, unflatten_population
+from qdpg.play.rollouts import Rollouts
+from qdpg.tasks.task import TaskSpec
+
+# What is remembered of each elite besides policy, fitness ("objective") and behaviour ("measures").
+_FIELDS = {
+    "seed": ((), np.int64),  # reset seed of the episode that earned it its place
+    "length": ((), np.int32),
+    "episode_return": ((), np.float64),
+    "generation": ((), np.int32),
+}
+SAVED = ("index", "solution", "objective", "measures", *_FIELDS)
+
+
+class Elites:
+    """A MAP-Elites archive of policies of one shape. A policy enters if its cell is empty or it is strictly better."""
+
+    def __init__(self, spec: TaskSpec, template: MLP, cells: tuple[int, ...] | int, seed: int = 0) -> None:
+        """Start empty.
+
+        Args:
+            spec: The task whose behaviours are told apart.
+            template: One policy (no leading axis) that gives the shapes.
+            cells: Cells per dimension of a Cartesian grid, or the number of cells of a centroidal Voronoi tessellation.
+            seed: Where the tessellation's centroids come from.
+        """
+        self.spec, self.template = spec, template
+        vectors = flatten_population(jax.tree.map(lambda leaf: leaf[None], template))
+        common = {
+            "solution_dim": vectors.shape[1],
+            "ranges": list(zip(spec.descriptor_low, spec.descriptor_high, strict=True)),
+            "qd_score_offset": spec.fitness_floor,
+            "solution_dtype": np.float32,
+            "objective_dtype": np.float64,
+            "measures_dtype": np.float32,
+            "extra_fields": _FIELDS,
+        }
+        self.archive: ArchiveBase = (
+            CVTArchive(centroids=cells, seed=seed, **common)
+            if isinstance(cells, int)
+            else GridArchive(dims=cells, **common)
+        )
+
+    def __len__(self) -> int:
+        """Filled cells."""
+        return len(self.archive)
+
+    def add(self, population: MLP, rollouts: Rollouts, generation: int) -> np.ndarray:
+        """Offer N policies with what they did; return [N] int: 0 refused, 1 improved a cell, 2 found a new one."""
+        result = self.archive.add(
+            flatten_population(population),
+            rollouts.fitness,
+            rollouts.behaviours,
+            seed=rollouts.seeds,
+            length=rollouts.lengths,
+            episode_return=rollouts.returns,
+            generation=np.full(len(rollouts.seeds), generation),
+        )
+        return result["status"]
+
+    def data(self) -> dict[str, np.ndarray]:
+        """All elites in the order of their cells, by field (see `SAVED`)."""
+        data = self.archive.data(list(SAVED), return_type="dict")
+        order = np.argsort(data["index"], kind="stable")
+        return {name: data[name][order] for name in SAVED}
+
+    def load(self, data: dict[str, np.ndarray]) -> None:
+        """Hold exactly the elites that `data` returned."""
+        self.archive.clear()
+        if len(data["index"]):
+            self.archive.add(
+                data["solution"], data["objective"], data["measures"], **{name: data[name] for name in _FIELDS}
+            )
+
+    def sample(self, rng: np.random.Generator, number: int) -> MLP:
+        """Draw policies uniformly over filled cells, with replacement; copies, stacked."""
+        return self.policies(rng.integers(len(self), size=number))
+
+    def policies(self, rows: np.ndarray) -> MLP:
+        """The policies in `rows` of `data()`, stacked."""
+        return unflatten_population(self.data()["solution"][rows], self.template)
+
+    @property
+    def coverage(self) -> float:
+        """Share of cells filled."""
+        return len(self) / self.archive.cells
+
+    @property
+    def qd_score(self) -> float:
+        """Sum over elites of fitness above the task's floor."""
+        return float(self.archive.stats.qd_score)
+
+    @property
+    def best_fitness(self) -> float:
+        """Fitness of the best elite; minus infinity when there is none."""
+        return float(self.data()["objective"].max(initial=-np.inf))

@@ -1,0 +1,118 @@
+"""The transition memory: a ring of packed rows, each observation stored once.
+
+An episode of T steps takes T + 1 consecutive rows: row t holds the observation s_t, the action, the reward, whether to
+bootstrap from s_{t+1}, and the novelty of s_t; the last row holds only the final observation. The successor of a row is
+simply the next one, and since rows leave oldest first, a row's successor is there as long as the row is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from qdpg.play.rollouts import Rollouts
+
+REWARD, CONTINUES, NOVELTY = -3, -2, -1  # columns behind observation and action
+
+
+class ReplayView(NamedTuple):
+    """What compiled updates read. Both arrays share memory with the replay; use them before the next insertion."""
+
+    rows: jax.Array  # [capacity, O + A + 3] float32
+    playable: jax.Array  # [capacity] int32, slots of rows that have a successor, the first `number` of them meant
+    number: jax.Array  # [] int32
+
+
+class Replay:
+    """A ring of transitions."""
+
+    def __init__(self, capacity: int, observation_size: int, action_size: int, descriptor_size: int) -> None:
+        """Start empty.
+
+        Args:
+            capacity: Rows held at most (an episode of T steps takes T + 1).
+            observation_size: O.
+            action_size: A.
+            descriptor_size: D.
+        """
+        self.capacity = capacity
+        self.observation_size, self.action_size = observation_size, action_size
+        self.rows = _aligned((capacity, observation_size + action_size + 3), np.float32)
+        self.descriptors = np.zeros((capacity, descriptor_size), np.float32)  # ψ(s_t)
+        self.is_playable = np.zeros(capacity, bool)
+        self.inserted = 0  # rows ever inserted; row number i lives in slot i % capacity
+        self._playable = _aligned((capacity,), np.int32)
+        self._count = 0
+
+    def __len__(self) -> int:
+        """Rows held."""
+        return min(self.inserted, self.capacity)
+
+    @property
+    def transitions(self) -> int:
+        """Transitions held."""
+        return self._count
+
+    def insert(self, rollouts: Rollouts) -> None:
+        """Append all episodes, in order."""
+        assert rollouts.observations is not None
+        assert rollouts.actions is not None
+        for n, length in enumerate(rollouts.lengths):
+            rows = np.zeros((length + 1, self.rows.shape[1]), np.float32)
+            rows[:, : self.observation_size] = rollouts.observations[n, : length + 1]
+            rows[:length, self.observation_size : REWARD] = rollouts.actions[n, :length]
+            rows[:length, REWARD] = rollouts.rewards[n, :length]
+            rows[:length, CONTINUES] = 1.0
+            if rollouts.terminated[n]:
+                rows[length - 1, CONTINUES] = 0.0
+            self.insert_rows(rows, rollouts.descriptors[n, : length + 1], np.arange(length + 1) < length)
+        self.index()
+
+    def insert_rows(self, rows: np.ndarray, descriptors: np.ndarray, is_playable: np.ndarray) -> None:
+        """Append packed rows [m, O + A + 3] as they are; call `index` when done."""
+        slots = (self.inserted + np.arange(len(rows))) % self.capacity
+        self.rows[slots], self.descriptors[slots], self.is_playable[slots] = rows, descriptors, is_playable
+        self.inserted += len(rows)
+
+    def index(self) -> None:
+        """Find out anew which rows can be sampled."""
+        slots = np.flatnonzero(self.is_playable)
+        self._count = len(slots)
+        self._playable[: self._count] = slots
+
+    def since(self, inserted: int) -> dict[str, np.ndarray]:
+        """The rows appended since `inserted` rows were, as far as they are still held; for `insert_rows`."""
+        first = max(inserted, self.inserted - self.capacity, 0)
+        slots = np.arange(first, self.inserted) % self.capacity
+        return {
+            "rows": self.rows[slots],
+            "descriptors": self.descriptors[slots],
+            "is_playable": self.is_playable[slots],
+        }
+
+    def playable_slots(self) -> np.ndarray:
+        """Slots of the rows that can be sampled, [transitions] int32; a view."""
+        return self._playable[: self._count]
+
+    def set_novelty(self, slots: np.ndarray, novelty: np.ndarray) -> None:
+        """Write the diversity rewards [m] of the rows in `slots` [m]."""
+        self.rows[slots, NOVELTY] = novelty
+
+    def view(self) -> ReplayView:
+        """The memory as compiled updates read it, without a copy."""
+        return ReplayView(_share(self.rows), _share(self._playable), np.int32(self._count))  # type: ignore[arg-type]
+
+
+def _aligned(shape: tuple[int, ...], dtype: type) -> np.ndarray:
+    """Zeros at an address that XLA accepts without copying."""
+    bytes_needed = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.zeros(bytes_needed + 64, np.uint8)
+    offset = -raw.ctypes.data % 64
+    return raw[offset : offset + bytes_needed].view(dtype).reshape(shape)
+
+
+def _share(array: np.ndarray) -> jax.Array:
+    """The same memory as a JAX array. Its contents change with `array`, which is why nobody keeps a view."""
+    return jax.dlpack.from_dlpack(array)

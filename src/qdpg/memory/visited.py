@@ -1,0 +1,110 @@
+"""𝔸: the archive of visited state descriptors that novelty is measured against."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numba
+import numpy as np
+from scipy.spatial import cKDTree
+
+NoveltyKind = Literal["mean", "sum", "squared"]
+
+
+class Visited:
+    """A first-in-first-out archive of state descriptors, thinned out on the way in.
+
+    A descriptor is accepted when its mean distance to its K nearest neighbours in the archive exceeds a threshold.
+    Candidates are judged one after another, each also against those accepted a moment ago; what the archive cannot
+    hold leaves, oldest first, when all have been judged. While the archive holds fewer than K descriptors, the mean
+    runs over those it holds; the first of all is always accepted.
+    """
+
+    def __init__(self, size: int, capacity: int, threshold: float, neighbours: int) -> None:
+        """Start empty.
+
+        Args:
+            size: Number of descriptors D of a state.
+            capacity: States held at most.
+            threshold: Mean distance to the nearest neighbours that a state must exceed to be accepted.
+            neighbours: K.
+        """
+        self.capacity, self.threshold, self.neighbours = capacity, threshold, neighbours
+        self.descriptors = np.zeros((0, size), np.float32)  # [n, D], oldest first
+        self._tree: cKDTree | None = None
+
+    def __len__(self) -> int:
+        return len(self.descriptors)
+
+    def add(self, candidates: np.ndarray) -> int:
+        """Judge `candidates` [m, D] in order; return how many were accepted."""
+        candidates = np.ascontiguousarray(candidates, np.float32)
+        known = np.full((len(candidates), self.neighbours), np.inf)
+        if len(self):
+            known[:, : min(self.neighbours, len(self))] = self._distances(candidates)
+        accepted = _judge(candidates, known, self.threshold)
+        self.set(np.concatenate([self.descriptors, candidates[accepted]])[-self.capacity :])
+        return int(accepted.sum())
+
+    def set(self, descriptors: np.ndarray) -> None:
+        """Hold exactly these descriptors [n, D], oldest first."""
+        self.descriptors = descriptors
+        self._tree = None
+
+    def novelty(self, queries: np.ndarray, kind: NoveltyKind = "mean") -> np.ndarray:
+        """How far `queries` [m, D] are from their K nearest neighbours, [m] float32; zero while nothing is held.
+
+        Args:
+            queries: State descriptors; one that is itself in the archive counts as its own neighbour.
+            kind: Mean of the distances (the paper's appendix), their sum (its main text), or the mean of their squares
+                (QDax).
+        """
+        if not len(self):
+            return np.zeros(len(queries), np.float32)
+        distances = self._distances(queries)
+        if kind == "sum":
+            return distances.sum(axis=1).astype(np.float32)
+        return (distances**2 if kind == "squared" else distances).mean(axis=1).astype(np.float32)
+
+    def _distances(self, queries: np.ndarray) -> np.ndarray:
+        """Distances to the nearest neighbours in ascending order, [m, min(K, n)] float64."""
+        if self._tree is None:
+            self._tree = cKDTree(self.descriptors)
+        nearest = list(range(1, min(self.neighbours, len(self)) + 1))  # a list keeps the axis even for one neighbour
+        return self._tree.query(queries, k=nearest, workers=-1)[0]
+
+
+@numba.njit(cache=True)
+def _judge(candidates: np.ndarray, known: np.ndarray, threshold: float) -> np.ndarray:
+    """Accept or refuse candidates [m, D] one by one.
+
+    `known` [m, K] holds the ascending distances to the archive as it was, infinite where it held fewer; it is updated
+    in place with the distances to candidates accepted before.
+    """
+    number, neighbours = known.shape
+    accepted = np.zeros(number, np.bool_)
+    chosen = np.empty(number, np.int64)
+    count = 0
+    for c in range(number):
+        row = known[c]
+        for a in range(count):
+            square = 0.0
+            for d in range(candidates.shape[1]):
+                square += (float(candidates[c, d]) - float(candidates[chosen[a], d])) ** 2
+            distance = np.sqrt(square)
+            if distance < row[neighbours - 1]:
+                k = neighbours - 1
+                while k > 0 and row[k - 1] > distance:
+                    row[k] = row[k - 1]
+                    k -= 1
+                row[k] = distance
+        total, held = 0.0, 0
+        for k in range(neighbours):
+            if np.isfinite(row[k]):
+                total += row[k]
+                held += 1
+        if held == 0 or total / held > threshold:
+            accepted[c] = True
+            chosen[count] = c
+            count += 1
+    return accepted

@@ -1,0 +1,71 @@
+import jax
+import numpy as np
+import pytest
+
+from qdpg.learn.networks import flatten_population, init_mlp, init_population, unflatten_population
+from qdpg.memory.elites import Elites
+from qdpg.play.player import make_player
+from qdpg.tasks.point_maze import PointMaze
+
+SIZES = (2, 8, 2)
+SPEC = PointMaze().spec
+
+
+def played(number, key=0):
+    population = init_population(jax.random.key(key), number, SIZES)
+    return population, make_player(PointMaze(horizon=30)).play(population, np.arange(number))
+
+
+def test_flatten_and_back():
+    population = init_population(jax.random.key(0), 5, (3, 4, 2))
+    vectors = flatten_population(population)
+    assert vectors.shape == (5, 3 * 4 + 4 * 2 + 4 + 2)
+    back = unflatten_population(vectors, init_mlp(jax.random.key(1), (3, 4, 2)))
+    for a, b in zip(jax.tree.leaves(population), jax.tree.leaves(back), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("cells", [(5, 5), 20])
+def test_keeps_the_best_of_every_cell(cells):
+    elites = Elites(SPEC, init_mlp(jax.random.key(0), SIZES), cells)
+    population, rollouts = played(60)
+    elites.add(population, rollouts, 3)
+    index = elites.archive.index_of(rollouts.behaviours)
+    best = {cell: rollouts.fitness[index == cell].max() for cell in np.unique(index)}
+    data = elites.data()
+    assert dict(zip(data["index"], data["objective"], strict=True)) == best
+    assert len(elites) == len(best)
+    assert elites.best_fitness == rollouts.fitness.max()
+    assert elites.coverage == len(best) / elites.archive.cells
+    assert elites.qd_score == pytest.approx(sum(f - SPEC.fitness_floor for f in best.values()))
+    assert (data["generation"] == 3).all()
+
+
+def test_equal_fitness_does_not_replace():
+    elites = Elites(SPEC, init_mlp(jax.random.key(0), SIZES), (5, 5))
+    population, rollouts = played(1)
+    assert elites.add(population, rollouts, 0).tolist() == [2]
+    other = jax.tree.map(lambda leaf: leaf + 1, population)
+    assert elites.add(other, rollouts, 1).tolist() == [0]
+    assert elites.data()["generation"].tolist() == [0]
+
+
+@pytest.mark.parametrize("cells", [(5, 5), 20])
+def test_load_gives_back_the_same(cells):
+    elites = Elites(SPEC, init_mlp(jax.random.key(0), SIZES), cells, seed=7)
+    elites.add(*played(60), 3)
+    other = Elites(SPEC, init_mlp(jax.random.key(1), SIZES), cells, seed=7)
+    other.load(elites.data())
+    for name, array in elites.data().items():
+        np.testing.assert_array_equal(array, other.data()[name], err_msg=name)
+    first, second = (e.sample(np.random.default_rng(5), 9) for e in (elites, other))
+    np.testing.assert_array_equal(flatten_population(first), flatten_population(second))
+
+
+def test_sampling_is_uniform_over_cells():
+    elites = Elites(SPEC, init_mlp(jax.random.key(0), SIZES), (5, 5))
+    elites.add(*played(60), 0)
+    drawn = flatten_population(elites.sample(np.random.default_rng(0), 3000))
+    counts = np.unique(drawn, axis=0, return_counts=True)[1]
+    assert len(counts) == len(elites)
+    assert counts.max() / counts.min() < 1.5

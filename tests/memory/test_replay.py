@@ -1,0 +1,118 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from qdpg.learn.networks import init_population
+from qdpg.learn.td3 import TD3Settings, _draw
+from qdpg.memory.replay import CONTINUES, NOVELTY, REWARD, Replay
+from qdpg.play.player import make_player
+from qdpg.play.rollouts import Rollouts
+from qdpg.tasks.ant_trap import AntTrap
+from qdpg.tasks.point_maze import PointMaze
+
+
+def episodes(number=4, seed=0):
+    population = init_population(jax.random.key(seed), number, (2, 8, 2))
+    return make_player(PointMaze(horizon=9)).play(population, np.arange(number) + 100 * seed)
+
+
+def falling_ants():
+    population = jax.tree.map(lambda leaf: 3 * leaf, init_population(jax.random.key(3), 6, (113, 32, 8)))
+    return make_player(AntTrap(horizon=150)).play(population, np.arange(6), noise=1.0)
+
+
+def transitions(rollouts: Rollouts):
+    """All (s, a, r, continues, s') as a sorted table, straight from the rollouts."""
+    rows = []
+    for n, length in enumerate(rollouts.lengths):
+        for t in range(length):
+            ends = rollouts.terminated[n] and t == length - 1
+            o, a = rollouts.observations[n], rollouts.actions[n, t]
+            rows.append(np.concatenate([o[t], a, [rollouts.rewards[n, t], 0.0 if ends else 1.0], o[t + 1]]))
+    return np.array(sorted(map(tuple, rows)), np.float32)
+
+
+def held(replay: Replay):
+    """The same table from the replay memory."""
+    size = replay.observation_size
+    slots = replay.playable_slots()
+    rows, after = replay.rows[slots], replay.rows[(slots + 1) % replay.capacity, :size]
+    table = np.concatenate([rows[:, : size + replay.action_size], rows[:, [REWARD, CONTINUES]], after], axis=1)
+    return np.array(sorted(map(tuple, table)), np.float32)
+
+
+def test_holds_exactly_the_transitions_played():
+    for rollouts, sizes in ((episodes(), (2, 2, 2)), (falling_ants(), (113, 8, 2))):
+        replay = Replay(2000, *sizes)
+        replay.insert(rollouts)
+        assert replay.transitions == rollouts.steps
+        np.testing.assert_array_equal(held(replay), transitions(rollouts))
+    assert rollouts.terminated.any()
+
+
+def test_ring_forgets_oldest_first_and_never_mixes_episodes():
+    replay = Replay(25, 2, 2, 2)  # two episodes of nine steps and their last states, and a bit
+    played = [episodes(1, seed) for seed in range(7)]
+    for rollouts in played:
+        replay.insert(rollouts)
+        known = {tuple(row) for part in played for row in transitions(part)}
+        assert {tuple(row) for row in held(replay)} <= known
+    newest = {tuple(row) for row in transitions(played[-1])}
+    assert newest <= {tuple(row) for row in held(replay)}
+    assert replay.transitions == 9 + 9 + 4  # what remains of the third last
+
+
+def test_descriptors_go_with_their_rows():
+    rollouts = episodes()
+    replay = Replay(100, 2, 2, 2)
+    replay.insert(rollouts)
+    slots = replay.playable_slots()
+    np.testing.assert_array_equal(replay.descriptors[slots], replay.rows[slots, :2])  # ψ is the observation here
+
+
+def test_view_shares_memory():
+    replay = Replay(100, 2, 2, 2)
+    replay.insert(episodes())
+    view = replay.view()
+    assert view.rows.unsafe_buffer_pointer() == replay.rows.ctypes.data
+    replay.set_novelty(replay.playable_slots(), np.ones(replay.transitions))
+    assert float(jnp.sum(replay.view().rows[:, NOVELTY])) == replay.transitions
+
+
+def test_rows_since_a_point_rebuild_the_memory():
+    replay, copy = Replay(50, 2, 2, 2), Replay(50, 2, 2, 2)
+    marks = []
+    for seed in range(4):
+        marks.append(replay.inserted)
+        replay.insert(episodes(2, seed))
+    for mark in (marks[1], marks[2], marks[3]):
+        copy.inserted = max(mark, replay.inserted - 50)
+        copy.insert_rows(**replay.since(mark))
+    copy.index()
+    assert copy.inserted == replay.inserted
+    np.testing.assert_array_equal(copy.rows, replay.rows)
+    np.testing.assert_array_equal(copy.playable_slots(), replay.playable_slots())
+
+
+def test_minibatches_are_uniform_over_transitions_and_whole():
+    rollouts = episodes(2)
+    replay = Replay(100, 2, 2, 2)
+    replay.insert(rollouts)
+    replay.set_novelty(replay.playable_slots(), np.arange(18))
+    settings = TD3Settings(batch_size=9000)
+
+    def draw(weights):
+        key = jax.random.key(0, impl="rbg")
+        return _draw(replay.view(), jnp.array(weights), key, 2, (2, 2), settings, jnp.int32(0))
+
+    batch, noise = draw([0.0, 1.0])
+    counts = np.bincount(np.asarray(batch.reward).astype(int).ravel(), minlength=18)
+    assert counts.min() > 850  # 1000 expected, standard deviation 31
+    assert counts.max() < 1150
+    real = draw([1.0, 0.0])[0]
+    table = np.concatenate(
+        [real.observation, real.action, real.reward[..., None], real.continues[..., None], real.following], axis=-1
+    )
+    assert {tuple(row) for row in table.reshape(-1, 8)} == {tuple(row) for row in transitions(rollouts)}
+    assert np.abs(noise).max() == np.float32(0.5)
+    assert abs(np.std(noise) - 0.2) < 0.01

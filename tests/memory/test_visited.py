@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from qdpg.memory.visited import Visited
+
+
+def judged_plainly(candidates, threshold, neighbours, held=()):
+    """The rule of the paper, one candidate after another, by brute force."""
+    archive = [np.asarray(h, np.float32) for h in held]
+    for candidate in np.asarray(candidates, np.float32):
+        distances = sorted(np.linalg.norm(candidate.astype(float) - a) for a in archive)[:neighbours]
+        if not distances or np.mean(distances) > threshold:
+            archive.append(candidate)
+    return np.array(archive)
+
+
+def test_filter_and_fifo_of_the_fact_sheet():
+    values = np.array([[0.0], [0.05], [0.2], [0.25], [0.4]])
+    visited = Visited(1, 100, threshold=0.1, neighbours=1)
+    assert visited.add(values) == 3
+    np.testing.assert_allclose(visited.descriptors[:, 0], [0, 0.2, 0.4])
+    small = Visited(1, 2, threshold=0.1, neighbours=1)
+    small.add(values)
+    np.testing.assert_allclose(small.descriptors[:, 0], [0.2, 0.4])
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("mean", [0.5, 2.5]), ("sum", [1.0, 5.0]), ("squared", [0.5, 6.5])])
+def test_novelty_of_the_fact_sheet(kind, expected):
+    visited = Visited(2, 10, threshold=0.0, neighbours=2)
+    visited.set(np.array([[0, 0], [1, 0], [0, 2]], np.float32))
+    np.testing.assert_allclose(visited.novelty(np.array([[0, 0], [3, 0]]), kind), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("neighbours", [1, 3, 10])
+@pytest.mark.parametrize("batches", [1, 4])
+def test_candidates_are_judged_one_after_another(neighbours, batches):
+    points = np.random.default_rng(0).uniform(size=(400, 2))
+    visited = Visited(2, 10_000, threshold=0.08, neighbours=neighbours)
+    for part in np.array_split(points, batches):
+        visited.add(part)
+    expected = judged_plainly(points, 0.08, neighbours)
+    assert 10 < len(expected) < 390  # the threshold really chooses
+    np.testing.assert_array_equal(visited.descriptors, expected)
+
+
+def test_while_fewer_than_k_are_held():
+    visited = Visited(2, 10, threshold=0.5, neighbours=10)
+    assert visited.novelty(np.ones((3, 2))).tolist() == [0, 0, 0]  # nothing to be far from
+    assert visited.add(np.array([[0.0, 0.0]])) == 1
+    np.testing.assert_allclose(visited.novelty(np.array([[3.0, 4.0]])), [5.0])
+    assert visited.add(np.array([[0.1, 0.0], [1.0, 0.0]])) == 1
+    np.testing.assert_allclose(visited.novelty(np.array([[0.0, 0.0]])), [0.5])
+
+
+def test_novelty_is_the_brute_force_one():
+    rng = np.random.default_rng(1)
+    held, queries = rng.normal(size=(500, 3)).astype(np.float32), rng.normal(size=(200, 3)).astype(np.float32)
+    visited = Visited(3, 1000, threshold=0.0, neighbours=10)
+    visited.set(held)
+    expected = np.sort(cdist(queries, held), axis=1)[:, :10].mean(axis=1)
+    np.testing.assert_allclose(visited.novelty(queries), expected, rtol=1e-5)
+
+
+def test_oldest_leave_first():
+    visited = Visited(1, 3, threshold=0.5, neighbours=1)
+    for value in range(5):
+        visited.add(np.array([[float(value)]]))
+    assert visited.descriptors[:, 0].tolist() == [2, 3, 4]
