@@ -63,12 +63,14 @@ class Config:
         visited_threshold: What a state's mean distance to its neighbours must exceed to enter 𝔸 (Table 3).
         neighbours: K (Table 3).
         novelty: Mean distance (appendix), sum of distances (main text), or mean of squares (QDax).
-        novelty_scale: Factor on the diversity reward.
+        reward_scale: Factor on the environment's reward in the critics' eyes (fitness is untouched).
+        novelty_scale: Factor on the diversity reward, likewise.
         genetic_share: Share of offspring made by iso+line variation instead of gradients (the paper's future work).
         iso_sigma: Gaussian part of iso+line variation (PGA-ME's value).
         line_sigma: Directional part (PGA-ME's value).
-        greedy_actor: Whether critics are trained by a policy of their own, as in PGA-ME and QDax, instead of by the
-            population; offspring then climb frozen critics.
+        greedy_actor: Whether the critics of each objective are trained by a greedy policy of their own, which lives on
+            from generation to generation and is played as one of the population, as in PGA-ME and QDax; the other
+            offspring then climb frozen critics.
         greedy_steps: Climbing steps of each offspring with a greedy actor (QDax: 100).
         initial_policies: Random policies to start from; 0 means one population.
     """
@@ -94,6 +96,7 @@ class Config:
     visited_threshold: float = 1e-4
     neighbours: int = 10
     novelty: NoveltyKind = "mean"
+    reward_scale: float = 1.0
     novelty_scale: float = 1.0
     genetic_share: float = 0.0
     iso_sigma: float = 0.005
@@ -185,7 +188,7 @@ class QDPG:
             self._refresh_novelty()
         bred = round(config.genetic_share * config.population)
         shares = np.array_split(np.arange(config.population - bred), len(self.objectives))[::-1]
-        selected = [self.elites.sample(rng, len(share)) for share in shares]
+        selected = [self.elites.sample(rng, len(share) - config.greedy_actor) for share in shares]
         with self.clock.time("gradients"):
             # Objectives do not see each other while they learn, so each has a thread of its own.
             with ThreadPoolExecutor(len(shares)) as pool:
@@ -199,7 +202,7 @@ class QDPG:
             if bred:
                 parents, others = self.elites.sample(rng, bred), self.elites.sample(rng, bred)
                 parts.append(iso_line(parents, others, rng, config.iso_sigma, config.line_sigma))
-            population = jax.tree.map(lambda *leaves: np.concatenate([np.asarray(x) for x in leaves]), *parts)
+            population = _concatenate(*parts)
         self._check_finite(population, learned)
         return Generation(population, self._draw_seeds(rng, config.population), config.exploration_noise, learned)
 
@@ -250,7 +253,7 @@ class QDPG:
         actors, _ = self._climb(
             objective, actors, critics, jax.random.fold_in(key, 1), self.config.greedy_steps, stop, train_critics=False
         )
-        return actors.online, Learner(critics, greedy)
+        return _concatenate(greedy.online, actors.online), Learner(critics, greedy)
 
     def _climb(
         self,
@@ -263,7 +266,9 @@ class QDPG:
         train_critics: bool = True,
     ) -> tuple[Actors, Critics]:
         """Take `steps` gradient steps, looking up now and then whether to stop."""
-        view, weights = self.replay.view(), jnp.array(self.objectives[objective])
+        quality, diversity = self.objectives[objective]
+        view = self.replay.view()
+        weights = jnp.array([quality * self.config.reward_scale, diversity * self.config.novelty_scale])
         chunk = _CHUNK * self.config.delay
         for first in range(0, steps, chunk):
             actors, critics = improve(
@@ -287,7 +292,7 @@ class QDPG:
         with self.clock.time("novelty"):
             slots = self.replay.playable_slots()
             novelty = self.visited.novelty(self.replay.descriptors[slots], self.config.novelty)
-            self.replay.set_novelty(slots, self.config.novelty_scale * novelty)
+            self.replay.set_novelty(slots, novelty)
 
     def _novelty_of_episodes(self, rollouts: Rollouts) -> dict[str, np.ndarray]:
         """Both sides of the compatibility condition (equation 3), before the episodes enter any memory, [N] each.
@@ -342,3 +347,8 @@ class QDPG:
         for objective, learner in learned.items():
             if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(learner.critics.online)):
                 raise DivergedError(f"the {objective} critic is not finite in generation {self.generation}")
+
+
+def _concatenate(*populations: MLP) -> MLP:
+    """Join populations of the same shape."""
+    return jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves]), *populations)  # type: ignore[no-any-return]

@@ -1,0 +1,123 @@
+"""The engine against plain TD3 in float64, and the promises that its docstrings make."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import plain_td3
+import pytest
+
+from qdpg.learn.networks import MLP, init_population
+from qdpg.learn.td3 import TD3Settings, _draw, improve, init_actors, init_critics
+from qdpg.memory.replay import Replay
+from qdpg.play.player import make_player
+from qdpg.tasks.point_maze import PointMaze
+
+SIZES, CRITIC_SIZES = (2, 16, 8, 2), (4, 16, 8, 1)
+KEY = jax.random.key(3, impl="rbg")
+QUALITY = jnp.array([1.0, 0.0])
+
+
+@pytest.fixture(scope="module")
+def replay():
+    """Real episodes, some of which end in the goal zone (which stands in the way here)."""
+    task = PointMaze(goal=(0.0, -0.75))
+    population = init_population(jax.random.key(0), 40, SIZES)
+    rollouts = make_player(task).play(population, np.arange(40), noise=0.3)
+    assert rollouts.terminated.any()
+    memory = Replay(10_000, 2, 2, 2)
+    memory.insert(rollouts)
+    memory.set_novelty(memory.playable_slots(), np.linspace(0, 1, memory.transitions))
+    return memory
+
+
+def layers(network: MLP, row: int):
+    """One network of a stack as a list of float64 (weight, bias)."""
+    return [
+        (np.asarray(w[row], np.float64), np.asarray(b[row], np.float64))
+        for w, b in zip(network.weights, network.biases, strict=True)
+    ]
+
+
+def assert_close(network: MLP, row: int, plain, message):
+    for (weight, bias), (expected_weight, expected_bias) in zip(layers(network, row), plain, strict=True):
+        np.testing.assert_allclose(weight, expected_weight, atol=2e-5, err_msg=message)
+        np.testing.assert_allclose(bias, expected_bias, atol=2e-5, err_msg=message)
+
+
+@pytest.mark.parametrize(
+    ("number", "weights", "changes"),
+    [
+        (1, (1.0, 0.0), {}),
+        (3, (1.0, 0.0), {}),
+        (3, (0.0, 1.0), {"discount": 0.9}),
+        (2, (1.0, 1.0), {"delay": 3}),
+        (3, (1.0, 0.0), {"optimiser": "sgd", "critic_rate": 1e-3, "actor_rate": 1e-3}),
+        (2, (1.0, 0.0), {"optimiser": "sgd", "loss": "sum", "critic_rate": 1e-5, "actor_rate": 1e-4}),
+    ],
+)
+def test_engine_equals_plain_td3(replay, number, weights, changes):
+    settings = TD3Settings(batch_size=32, **{"actor_rate": 1e-3, "critic_rate": 1e-3, **changes})
+    population = init_population(jax.random.key(1), number, SIZES)
+    actors, critics = init_actors(population, settings), init_critics(jax.random.key(2), CRITIC_SIZES, settings)
+    steps, weights = 11, jnp.array(weights)
+    improved, trained = improve(actors, critics, replay.view(), weights, KEY, 0, steps, settings=settings)
+
+    batches = [_draw(replay.view(), weights, KEY, number, (2, 2), settings, jnp.int32(i)) for i in range(steps)]
+    plain = plain_td3.improve(
+        [layers(population, j) for j in range(number)], [layers(critics.online, k) for k in (0, 1)], batches, settings
+    )
+    for j in range(number):
+        assert_close(improved.online, j, plain[0][j], f"actor {j}")
+        assert_close(improved.target, j, plain[2][j], f"target of actor {j}")
+    for k in (0, 1):
+        assert_close(trained.online, k, plain[1][k], f"critic {k}")
+        assert_close(trained.target, k, plain[3][k], f"target of critic {k}")
+    moved = np.abs(np.asarray(improved.online.weights[0] - population.weights[0])).max()
+    assert moved > 1e-5  # the comparison is not between two idle things
+
+
+def test_frozen_critics_equal_plain_ascent(replay):
+    settings = TD3Settings(batch_size=32, actor_rate=1e-3)
+    population = init_population(jax.random.key(1), 2, SIZES)
+    actors, critics = init_actors(population, settings), init_critics(jax.random.key(2), CRITIC_SIZES, settings)
+    improved, same = improve(actors, critics, replay.view(), QUALITY, KEY, 0, 7, settings=settings, train_critics=False)
+    batches = [_draw(replay.view(), QUALITY, KEY, 2, (2, 2), settings, jnp.int32(i)) for i in range(7)]
+    plain = plain_td3.improve(
+        [layers(population, j) for j in (0, 1)], [layers(critics.online, k) for k in (0, 1)], batches, settings, False
+    )
+    for j in (0, 1):
+        assert_close(improved.online, j, plain[0][j], f"actor {j}")
+    for before, after in zip(jax.tree.leaves(critics), jax.tree.leaves(same), strict=True):
+        np.testing.assert_array_equal(before, after)
+
+
+def test_splitting_an_improvement_does_not_change_it(replay):
+    settings = TD3Settings(batch_size=32)
+    actors = init_actors(init_population(jax.random.key(1), 2, SIZES), settings)
+    critics = init_critics(jax.random.key(2), CRITIC_SIZES, settings)
+    view = replay.view()
+    whole = improve(actors, critics, view, QUALITY, KEY, 0, 21, settings=settings)
+    part = improve(actors, critics, view, QUALITY, KEY, 0, 8, settings=settings)
+    part = improve(*part, view, QUALITY, KEY, 8, 13, settings=settings)
+    for a, b in zip(jax.tree.leaves(whole), jax.tree.leaves(part), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_number_of_steps_is_not_a_shape(replay):
+    settings = TD3Settings(batch_size=16)
+    actors = init_actors(init_population(jax.random.key(1), 2, SIZES), settings)
+    critics = init_critics(jax.random.key(2), CRITIC_SIZES, settings)
+    improve(actors, critics, replay.view(), QUALITY, KEY, 0, 4, settings=settings)
+    compiled = improve._cache_size()
+    for steps in (2, 7, 100):
+        improve(actors, critics, replay.view(), QUALITY, KEY, 0, steps, settings=settings)
+    assert improve._cache_size() == compiled
+
+
+def test_no_steps_change_nothing(replay):
+    settings = TD3Settings(batch_size=16)
+    actors = init_actors(init_population(jax.random.key(1), 2, SIZES), settings)
+    critics = init_critics(jax.random.key(2), CRITIC_SIZES, settings)
+    result = improve(actors, critics, replay.view(), QUALITY, KEY, 0, 0, settings=settings)
+    for a, b in zip(jax.tree.leaves((actors, critics)), jax.tree.leaves(result), strict=True):
+        np.testing.assert_array_equal(a, b)
