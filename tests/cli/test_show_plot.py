@@ -58,7 +58,7 @@ def add_elites(path: Path) -> None:
     population = MLP((weights,), (biases,))  # type: ignore[arg-type]
     elites = Elites(task.spec, MLP((weights[0],), (biases[0],)), (5, 5))  # type: ignore[arg-type]
     elites.add(population, make_player(task).play(population, np.arange(3), record=False), 0)
-    write_collection(path / "elites", elites, {"noise": 0.0, "cells": [5, 5], "archive_seed": 0})
+    write_collection(path / "elites", elites, {"noise_correlation": 0.0, "cells": [5, 5], "archive_seed": 0})
 
 
 def shown(path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""TD3 written out plainly in NumPy and float64: slow, and meant to be obviously right. Used to check the real engine."""
+"""TD3 written out plainly in NumPy and float64: slow and meant to be obviously right. The engine is checked with it."""
 
 import numpy as np
 

@@ -9,6 +9,7 @@ import pytest
 from qdpg.learn.networks import MLP, init_population
 from qdpg.learn.td3 import TD3Settings, _draw, improve, init_actors, init_critics
 from qdpg.memory.replay import Replay
+from qdpg.play.acting import Noise
 from qdpg.play.player import make_player
 from qdpg.tasks.point_maze import PointMaze
 
@@ -22,7 +23,7 @@ def replay():
     """Real episodes, some of which end in the goal zone (which stands in the way here)."""
     task = PointMaze(goal=(0.0, -0.75))
     population = init_population(jax.random.key(0), 40, SIZES)
-    rollouts = make_player(task).play(population, np.arange(40), noise=0.3)
+    rollouts = make_player(task).play(population, np.arange(40), noise=Noise(0.3))
     assert rollouts.terminated.any()
     memory = Replay(10_000, 2, 2, 2)
     memory.insert(rollouts)

@@ -5,6 +5,7 @@ import numpy as np
 from qdpg.learn.networks import init_population
 from qdpg.learn.td3 import TD3Settings, _draw
 from qdpg.memory.replay import CONTINUES, NOVELTY, REWARD, Replay
+from qdpg.play.acting import Noise
 from qdpg.play.player import make_player
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.ant_trap import AntTrap
@@ -18,7 +19,7 @@ def episodes(number=4, seed=0):
 
 def falling_ants():
     population = jax.tree.map(lambda leaf: 3 * leaf, init_population(jax.random.key(3), 6, (113, 32, 8)))
-    return make_player(AntTrap(horizon=150)).play(population, np.arange(6), noise=1.0)
+    return make_player(AntTrap(horizon=150)).play(population, np.arange(6), noise=Noise(1.0))
 
 
 def transitions(rollouts: Rollouts):

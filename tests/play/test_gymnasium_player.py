@@ -14,6 +14,7 @@ from gymnasium.spaces import Box
 from qdpg.errors import DivergedError, UserError
 from qdpg.learn.networks import MLP
 from qdpg.play import Rollouts, make_player
+from qdpg.play.acting import Noise
 from qdpg.play.gymnasium_player import GymnasiumPlayer
 from qdpg.tasks.gymnasium import GymnasiumTask
 
@@ -113,16 +114,16 @@ def test_an_episode_does_not_depend_on_who_else_plays(task: GymnasiumTask, noise
     if task.env in ("InvertedPendulum-v5", "Reacher-v5"):
         pytest.importorskip("imageio", reason="Gymnasium's MuJoCo environments import it")
     player, population = GymnasiumPlayer(task), policies(task, len(SEEDS))
-    together = player.play(population, SEEDS, noise=noise)
+    together = player.play(population, SEEDS, noise=Noise(noise))
     for n in reversed(range(len(SEEDS))):
-        alone = player.play(pick(population, [n]), SEEDS[[n]], noise=noise)
+        alone = player.play(pick(population, [n]), SEEDS[[n]], noise=Noise(noise))
         assert episode(alone, 0) == episode(together, n)
 
 
 def test_noise_is_drawn_from_the_seed_and_clipped() -> None:
     task = dataclasses.replace(PENDULUM, horizon=30)
     player, population = GymnasiumPlayer(task), pick(policies(task, 1), [0, 0, 0])
-    plain, noisy = (player.play(population, np.array([5, 5, 6]), noise=noise) for noise in (0.0, 2.0))
+    plain, noisy = (player.play(population, np.array([5, 5, 6]), noise=Noise(noise)) for noise in (0.0, 2.0))
     assert plain.actions is not None
     assert noisy.actions is not None
     assert np.array_equal(noisy.actions[0], noisy.actions[1])

@@ -7,7 +7,7 @@ import pytest
 
 from qdpg.errors import DivergedError
 from qdpg.learn.networks import apply_mlp, init_population
-from qdpg.play.acting import Actor, draw_noise
+from qdpg.play.acting import Actor, Noise, draw_noise
 from qdpg.play.mujoco_player import MujocoPlayer
 from qdpg.play.player import make_player
 from qdpg.play.rollouts import concatenate, make_rollouts
@@ -43,18 +43,18 @@ def assert_same_episodes(part, whole, rows):
 def test_episodes_do_not_depend_on_company_or_threads(name, noise, hidden):
     task = TASKS[name]
     population, seeds = population_for(task, 9, *hidden), np.arange(100, 109)
-    whole = make_player(task).play(population, seeds, noise=noise)
+    whole = make_player(task).play(population, seeds, noise=Noise(noise))
     for rows in ([4], [8, 2], [0, 1, 2, 3, 5]):
-        part = make_player(task, threads=1).play(take(population, np.array(rows)), seeds[rows], noise=noise)
+        part = make_player(task, threads=1).play(take(population, np.array(rows)), seeds[rows], noise=Noise(noise))
         assert_same_episodes(part, whole, rows)
-    assert_same_episodes(make_player(task, threads=3).play(population, seeds, noise=noise), whole, np.arange(9))
+    assert_same_episodes(make_player(task, threads=3).play(population, seeds, noise=Noise(noise)), whole, np.arange(9))
 
 
 @pytest.mark.parametrize("name", TASKS)
 def test_seeds_and_noise_matter(name):
     task = TASKS[name]
     population = take(population_for(task, 1, 16), np.zeros(3, int))
-    rollouts = make_player(task).play(population, np.array([1, 1, 2]), noise=0.2)
+    rollouts = make_player(task).play(population, np.array([1, 1, 2]), noise=Noise(0.2))
     assert rollouts.returns[0] == rollouts.returns[1] != rollouts.returns[2]
     quiet = make_player(task).play(population, np.array([1, 1, 2]))
     assert quiet.returns[0] != rollouts.returns[0]
@@ -109,9 +109,18 @@ def test_actor_computes_the_network(hidden, output):
 
 
 def test_noise_is_a_stream_per_episode():
-    assert np.array_equal(draw_noise(7, 10, 2), draw_noise(7, 10, 2))
-    assert not np.array_equal(draw_noise(7, 10, 2), draw_noise(8, 10, 2))
-    assert draw_noise(7, 20_000, 2).std() == pytest.approx(1, abs=0.02)
+    draws = draw_noise(np.array([7, 8, 7, 7]), Noise(np.array([1.0, 1.0, 1.0, 0.5])), 20_000, 2)
+    assert np.array_equal(draws[0], draws[2])
+    assert np.array_equal(0.5 * draws[0], draws[3])
+    assert not np.array_equal(draws[0], draws[1])
+    assert draws[0].std() == pytest.approx(1, abs=0.02)
+    assert draw_noise(np.array([7, 8]), Noise(), 10, 2) is None
+
+
+def test_correlated_noise():
+    draws = draw_noise(np.array([7]), Noise(1.0, 0.9), 50_000, 1)[0, :, 0]
+    assert draws.std() == pytest.approx(1, abs=0.05)
+    assert np.corrcoef(draws[:-1], draws[1:])[0, 1] == pytest.approx(0.9, abs=0.01)
 
 
 def test_diverged_physics_is_named(tmp_path, monkeypatch):
@@ -142,6 +151,7 @@ def test_summaries_of_an_episode():
     spec = PointMaze().spec
     recording = {
         "seeds": np.array([5, 6]),
+        "noise": 0.25,
         "lengths": np.array([2, 3]),
         "terminated": np.array([True, False]),
         "rewards": np.array([[-1.0, -3.0, 0.0, 0.0], [-2.0, -1.0, -4.0, 0.0]], np.float32),
@@ -168,7 +178,7 @@ def test_concatenate_pads_to_the_longest():
     task = AntTrap(horizon=120)
     wild = jax.tree.map(lambda leaf: 3 * leaf, population_for(task, 6, 32, key=3))
     seeds = np.arange(6)
-    whole = make_player(task).play(wild, seeds, noise=1.0)
-    parts = [make_player(task).play(take(wild, np.array([n])), seeds[[n]], noise=1.0) for n in range(6)]
+    whole = make_player(task).play(wild, seeds, noise=Noise(1.0))
+    parts = [make_player(task).play(take(wild, np.array([n])), seeds[[n]], noise=Noise(1.0)) for n in range(6)]
     assert len({part.rewards.shape[1] for part in parts}) > 1, "all episodes are equally long"
     assert_same_episodes(concatenate(parts), whole, np.arange(6))

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from qdpg.learn.networks import MLP
 from qdpg.memory.elites import Elites
+from qdpg.play.acting import Noise
 from qdpg.play.player import make_player
 from qdpg.play.rollouts import Rollouts, make_rollouts
 from qdpg.report import run_figures
@@ -215,12 +216,12 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Collection:
     """Some elites of point-maze, as playing them with noise gave them."""
     task = make_task("point-maze")
     population = policies(6)
-    played: Rollouts = make_player(task).play(population, np.arange(6), noise=0.3, record=False)
+    played: Rollouts = make_player(task).play(population, np.arange(6), noise=Noise(0.3), record=False)
     elites = Elites(task.spec, policies(), (100, 100))
     elites.add(population, played, 0)
     assert len(elites) > 3
     directory: Path = tmp_path_factory.mktemp("elites")
-    write_collection(directory, elites, {"noise": 0.3, "cells": [100, 100], "archive_seed": 0})
+    write_collection(directory, elites, {"noise_correlation": 0.0, "cells": [100, 100], "archive_seed": 0})
     return read_collection(directory, task.spec)
 
 

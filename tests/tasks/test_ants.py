@@ -11,6 +11,7 @@ import pytest
 
 from qdpg.errors import UserError
 from qdpg.learn.networks import init_population
+from qdpg.play.acting import Noise
 from qdpg.play.player import make_player
 from qdpg.tasks.ant_maze import WALLS, AntMaze
 from qdpg.tasks.ant_trap import AntTrap
@@ -133,7 +134,7 @@ def test_standing_still_scores():
 
 def test_trap_reward_is_ant_v2s():
     rollouts = make_player(AntTrap(horizon=60)).play(
-        init_population(jax.random.key(1), 4, (113, 32, 8)), np.arange(4), noise=1.0
+        init_population(jax.random.key(1), 4, (113, 32, 8)), np.arange(4), noise=Noise(1.0)
     )
     assert rollouts.observations is not None
     assert rollouts.actions is not None
@@ -147,7 +148,7 @@ def test_trap_ends_by_height_and_keeps_the_last_observation():
     rollouts = make_player(AntTrap()).play(
         jax.tree.map(lambda leaf: 3 * leaf, init_population(jax.random.key(3), 10, (113, 32, 8))),
         np.arange(10),
-        noise=1.0,
+        noise=Noise(1.0),
     )
     assert rollouts.observations is not None
     height = rollouts.observations[..., 2]

@@ -14,6 +14,7 @@ import numpy as np
 from qdpg.learn.networks import MLP
 from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay
+from qdpg.play.acting import Noise
 from qdpg.play.rollouts import Rollouts
 
 
@@ -26,7 +27,7 @@ class Generation(NamedTuple):
 
     population: MLP  # N stacked policies
     seeds: np.ndarray  # [N] int64, reset seed of each one's episode
-    noise: float  # standard deviation of the action noise to play with
+    noise: Noise  # on the actions
     learned: Any = None  # becomes part of the algorithm's state in `tell`, and not before
 
 
@@ -90,6 +91,14 @@ class Algorithm(Protocol):
     def load(self, state: dict[str, np.ndarray]) -> None:
         """Take up a state that `state()` returned."""
         ...
+
+
+class Footprint(NamedTuple):
+    """Bytes that an algorithm will take at most."""
+
+    memory: int  # all it holds in memory, libraries aside
+    checkpoint: int  # one checkpoint without the replay memory
+    replay: int  # the replay memory's journal
 
 
 class Clock:

@@ -5,6 +5,8 @@ QD-PG and its three ablations. Read `ask` and `tell` beside Algorithm 1 of the p
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -14,14 +16,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from qdpg.algorithms.algorithm import Clock, Generation, Stopped, arrays_to_tree, tree_to_arrays
+from qdpg.algorithms.algorithm import Clock, Footprint, Generation, Stopped, arrays_to_tree, tree_to_arrays
 from qdpg.errors import DivergedError
 from qdpg.learn.networks import MLP, flatten_population, init_mlp, init_population
 from qdpg.learn.td3 import Actors, Critics, TD3Settings, improve, init_actors, init_critics
 from qdpg.learn.variation import iso_line
 from qdpg.memory.elites import Elites
-from qdpg.memory.replay import Replay
+from qdpg.memory.replay import Replay, replay_bytes
 from qdpg.memory.visited import NoveltyKind, Visited
+from qdpg.play.acting import Noise
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import TaskSpec
 
@@ -58,6 +61,8 @@ class Config:
         actor_rate: Learning rate of policies (Table 3 gives one for both).
         critic_rate: Learning rate of critics.
         exploration_noise: σ of the action noise in training episodes (not given).
+        diversity_noise: The same for policies improved for diversity; None means the same value.
+        noise_correlation: Of the action noise between successive steps; 0 is white noise.
         cells: Cells per dimension of the grid (Table 3), or one number for a centroidal Voronoi tessellation.
         visited_size: Capacity of 𝔸 (Table 3).
         visited_threshold: What a state's mean distance to its neighbours must exceed to enter 𝔸 (Table 3).
@@ -91,6 +96,8 @@ class Config:
     actor_rate: float = 3e-4
     critic_rate: float = 3e-4
     exploration_noise: float = 0.0
+    diversity_noise: float | None = None
+    noise_correlation: float = 0.0
     cells: tuple[int, ...] | int = (5, 5)
     visited_size: int = 10_000
     visited_threshold: float = 1e-4
@@ -143,6 +150,21 @@ class State(NamedTuple):
     learners: dict[str, Learner]  # by objective
 
 
+def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
+    """What a run will take, known before anything is allocated."""
+
+    def parameters(*sizes: int) -> int:
+        return sum((fan_in + 1) * fan_out for fan_in, fan_out in itertools.pairwise(sizes))
+
+    policy = parameters(spec.observation_size, *config.hidden, spec.action_size)
+    critic = parameters(spec.observation_size + spec.action_size, *config.hidden, 1)
+    cells = config.cells if isinstance(config.cells, int) else math.prod(config.cells)
+    learners = len(OBJECTIVES[name]) * 4 * (2 * critic + policy)  # online, target, and two moments of Adam
+    state = 4 * (learners + cells * policy + config.visited_size * spec.descriptor_size)
+    replay = replay_bytes(config.replay_size, spec.observation_size, spec.action_size, spec.descriptor_size)
+    return Footprint(memory=replay + 3 * state + 16 * config.population * policy, checkpoint=state, replay=replay)
+
+
 class QDPG:
     """QD-PG, or one of its ablations."""
 
@@ -181,7 +203,7 @@ class QDPG:
         if self.generation == 0:
             number = config.initial_policies or config.population
             population = init_population(key, number, self.policy_sizes)
-            return Generation(population, self._draw_seeds(rng, number), config.exploration_noise, self._state.learners)
+            return Generation(population, self._draw_seeds(rng, number), self._noise([number]), self._state.learners)
 
         gradient_steps = int(self._state.last_steps * config.gradient_steps_ratio)
         if "quality" not in self.objectives or len(self.objectives) > 1:
@@ -204,7 +226,8 @@ class QDPG:
                 parts.append(iso_line(parents, others, rng, config.iso_sigma, config.line_sigma))
             population = _concatenate(*parts)
         self._check_finite(population, learned)
-        return Generation(population, self._draw_seeds(rng, config.population), config.exploration_noise, learned)
+        noise = self._noise([*map(len, shares), bred])
+        return Generation(population, self._draw_seeds(rng, config.population), noise, learned)
 
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
         """Store the transitions in the replay memory, the states in 𝔸, and the policies in the grid."""
@@ -338,6 +361,14 @@ class QDPG:
         """The random key of a generation (-1: of the start). Cheap generator: the updates draw a lot."""
         return jax.random.fold_in(jax.random.key(self.seed, impl="rbg"), generation + 1)
 
+    def _noise(self, sizes: list[int]) -> Noise:
+        """The noise of a population made of parts of these sizes: one per objective, then the bred ones."""
+        config = self.config
+        own = config.exploration_noise if config.diversity_noise is None else config.diversity_noise
+        levels = [own if objective == "diversity" else config.exploration_noise for objective in self.objectives]
+        levels = (levels if len(sizes) > 1 else []) + [config.exploration_noise]
+        return Noise(np.repeat(np.array(levels, np.float32), sizes), config.noise_correlation)
+
     def _draw_seeds(self, rng: np.random.Generator, number: int) -> np.ndarray:
         return rng.integers(2**31, size=number)
 
@@ -351,4 +382,4 @@ class QDPG:
 
 def _concatenate(*populations: MLP) -> MLP:
     """Join populations of the same shape."""
-    return jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves]), *populations)  # type: ignore[no-any-return]
+    return jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves]), *populations)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from qdpg.algorithms import qd_pg
-from qdpg.algorithms.algorithm import Algorithm
+from qdpg.algorithms.algorithm import Algorithm, Footprint
 from qdpg.errors import UserError
 from qdpg.options import replace_options
 from qdpg.tasks.task import TaskSpec
@@ -54,6 +54,11 @@ def make_config(algorithm: str, preset: str, task: str, settings: Mapping[str, A
 def make_algorithm(name: str, spec: TaskSpec, config: qd_pg.Config, seed: int) -> Algorithm:
     """Return a fresh algorithm."""
     return qd_pg.QDPG(spec, config, seed, name)  # type: ignore[arg-type]
+
+
+def footprint(name: str, spec: TaskSpec, config: qd_pg.Config) -> Footprint:
+    """What the algorithm will take, known before anything is allocated."""
+    return qd_pg.footprint(spec, config, name)
 
 
 def config_from_json(algorithm: str, data: Mapping[str, Any]) -> qd_pg.Config:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-from qdpg.algorithms.registry import config_to_json, make_config
+from qdpg.algorithms.registry import config_to_json, footprint, make_config
 from qdpg.cli.settings import parse_settings, split_settings
 from qdpg.errors import UserError
 from qdpg.runs.display import ProgressDisplay
+from qdpg.runs.files import cache_compiled_programs
 from qdpg.runs.room import check_room
 from qdpg.runs.run import Run, RunConfig, change_steps, create_run, load_run, lock_run
 from qdpg.runs.train import Trainer
@@ -37,13 +38,11 @@ def run_train(
     options, others = split_settings(parse_settings(settings))
     if until_solved and make_task(task, **options).spec.solved is None:
         raise UserError(f"--until-solved needs a task that says when it is solved, and {task} does not.")
-    config = config_to_json(make_config(algorithm, preset, task, others))
+    config = make_config(algorithm, preset, task, others)
     where = out or Path("runs") / f"{task.replace(':', '-').replace('/', '-')}-{algorithm}-{preset}-{seed}"
-    return _train(
-        create_run(where, RunConfig(task, options, algorithm, preset, config, seed, steps, until_solved)),
-        checkpoint_seconds,
-        quiet,
-    )
+    check_room(footprint(algorithm, make_task(task, **options).spec, config), where.absolute())
+    settings_of_run = RunConfig(task, options, algorithm, preset, config_to_json(config), seed, steps, until_solved)
+    return _train(create_run(where, settings_of_run), checkpoint_seconds, quiet)
 
 
 def run_resume(path: Path, steps: int | None, checkpoint_seconds: float, quiet: bool) -> int:
@@ -55,6 +54,7 @@ def run_resume(path: Path, steps: int | None, checkpoint_seconds: float, quiet: 
 
 
 def _train(run: Run, checkpoint_seconds: float, quiet: bool) -> int:
+    cache_compiled_programs()
     settings = run.settings
     received: list[int] = []
 
@@ -67,7 +67,6 @@ def _train(run: Run, checkpoint_seconds: float, quiet: bool) -> int:
         previous = {number: signal.signal(number, stop_soon) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             trainer = Trainer(run, display, checkpoint_seconds)
-            check_room(trainer.algorithm, run.path)
             trainer.train(stop=lambda: bool(received))
         finally:
             for number, handler in previous.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Literal
 
 import equinox as eqx
@@ -44,20 +45,21 @@ def init_mlp(key: jax.Array, sizes: tuple[int, ...], hidden: Activation = "relu"
         hidden: Activation after every layer but the last.
         output: Activation after the last layer.
     """
-    weights, biases = [], []
-    for layer_key, fan_in, fan_out in zip(jax.random.split(key, len(sizes) - 1), sizes[:-1], sizes[1:], strict=True):
-        weight_key, bias_key = jax.random.split(layer_key)
-        bound = fan_in**-0.5
-        weights.append(jax.random.uniform(weight_key, (fan_in, fan_out), minval=-bound, maxval=bound))
-        biases.append(jax.random.uniform(bias_key, (fan_out,), minval=-bound, maxval=bound))
-    return MLP(tuple(weights), tuple(biases), hidden, output)
+    return jax.tree.map(lambda leaf: leaf[0], init_population(key, 1, sizes, hidden, output))
 
 
 def init_population(
     key: jax.Array, number: int, sizes: tuple[int, ...], hidden: Activation = "relu", output: Activation = "tanh"
 ) -> MLP:
-    """Draw `number` networks, stacked on a leading axis."""
-    return jax.vmap(lambda k: init_mlp(k, sizes, hidden, output))(jax.random.split(key, number))
+    """Draw `number` networks, stacked on a leading axis; see `init_mlp`."""
+    # NumPy draws them, because JAX would first compile a program for every shape.
+    rng = np.random.default_rng(np.asarray(jax.random.key_data(key)).ravel())
+    weights, biases = [], []
+    for fan_in, fan_out in itertools.pairwise(sizes):
+        bound = fan_in**-0.5
+        weights.append(rng.uniform(-bound, bound, (number, fan_in, fan_out)).astype(np.float32))
+        biases.append(rng.uniform(-bound, bound, (number, fan_out)).astype(np.float32))
+    return MLP(tuple(weights), tuple(biases), hidden, output)  # type: ignore[arg-type]
 
 
 def apply_mlp(network: MLP, x: jax.Array) -> jax.Array:

@@ -13,6 +13,7 @@ from qdpg.tasks.task import TaskSpec
 # What is remembered of each elite besides policy, fitness ("objective") and behaviour ("measures").
 _FIELDS = {
     "seed": ((), np.int64),  # reset seed of the episode that earned it its place
+    "noise": ((), np.float32),  # standard deviation of the action noise in that episode
     "length": ((), np.int32),
     "episode_return": ((), np.float64),
     "generation": ((), np.int32),
@@ -60,6 +61,7 @@ class Elites:
             rollouts.fitness,
             rollouts.behaviours,
             seed=rollouts.seeds,
+            noise=rollouts.noise,
             length=rollouts.lengths,
             episode_return=rollouts.returns,
             generation=np.full(len(rollouts.seeds), generation),

@@ -105,6 +105,11 @@ class Replay:
         return ReplayView(_share(self.rows), _share(self._playable), np.int32(self._count))  # type: ignore[arg-type]
 
 
+def replay_bytes(capacity: int, observation_size: int, action_size: int, descriptor_size: int) -> int:
+    """Memory that a full `Replay` takes."""
+    return capacity * (4 * (observation_size + action_size + 3) + 4 * descriptor_size + 1 + 4)
+
+
 def _aligned(shape: tuple[int, ...], dtype: type) -> np.ndarray:
     """Zeros at an address that XLA accepts without copying."""
     bytes_needed = int(np.prod(shape)) * np.dtype(dtype).itemsize

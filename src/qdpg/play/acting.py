@@ -6,6 +6,9 @@ Here every policy's arithmetic runs in one fixed order on its own, which makes a
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import numba
 import numpy as np
 
@@ -69,7 +72,27 @@ class Actor:
         return x
 
 
-def draw_noise(seed: int, horizon: int, action_size: int) -> np.ndarray:
-    """Return the standard normal action noise of the episode with this reset seed, [horizon, A] float32."""
-    # A stream of its own: the reset draws from the plain seed.
-    return np.random.default_rng([int(seed), 1]).standard_normal((horizon, action_size), np.float32)
+class Noise(NamedTuple):
+    """Gaussian noise on actions, which are then clipped to [-1, 1]."""
+
+    sigma: float | np.ndarray = 0.0  # standard deviation, one for all episodes or one for each, [N]
+    correlation: float = 0.0  # between successive steps: 0 is white noise
+
+
+NO_NOISE = Noise()
+
+
+def draw_noise(seeds: np.ndarray, noise: Noise, horizon: int, action_size: int) -> np.ndarray | None:
+    """Return the action noise of episodes with these reset seeds, [N, horizon, A] float32; None if there is none."""
+    sigma = np.broadcast_to(np.asarray(noise.sigma, np.float32), len(seeds))
+    if not sigma.any():
+        return None
+    # A stream of its own for every episode: the reset draws from the plain seed.
+    draws = np.stack(
+        [np.random.default_rng([int(seed), 1]).standard_normal((horizon, action_size), np.float32) for seed in seeds]
+    )
+    if noise.correlation:
+        fresh = np.float32(math.sqrt(1 - noise.correlation**2))
+        for t in range(1, horizon):
+            draws[:, t] = np.float32(noise.correlation) * draws[:, t - 1] + fresh * draws[:, t]
+    return sigma[:, None, None] * draws

@@ -12,7 +12,7 @@ import numpy as np
 
 from qdpg.errors import DivergedError, UserError
 from qdpg.learn.networks import MLP
-from qdpg.play.acting import Actor, draw_noise
+from qdpg.play.acting import NO_NOISE, Actor, Noise, draw_noise
 from qdpg.play.rollouts import Rollouts, make_rollouts
 from qdpg.tasks.gymnasium import GymnasiumTask, in_words
 
@@ -36,7 +36,7 @@ class GymnasiumPlayer:
         self._envs: list[gymnasium.Env] = []
         weakref.finalize(self, _close, self._envs)
 
-    def play(self, population: MLP, seeds: np.ndarray, *, noise: float = 0.0, record: bool = True) -> Rollouts:
+    def play(self, population: MLP, seeds: np.ndarray, *, noise: Noise = NO_NOISE, record: bool = True) -> Rollouts:
         """Play one episode per policy; see `Player.play`.
 
         Raises:
@@ -46,7 +46,7 @@ class GymnasiumPlayer:
         spec, seeds = self._spec, np.asarray(seeds)
         number, horizon = len(seeds), spec.horizon
         actor = Actor(population)
-        draws = np.stack([draw_noise(s, horizon, spec.action_size) for s in seeds]) if noise > 0 else None
+        draws = draw_noise(seeds, noise, horizon, spec.action_size)
         while len(self._envs) < number:
             self._envs.append(self.task.make_env())
 
@@ -66,7 +66,7 @@ class GymnasiumPlayer:
         for t in range(horizon):
             action = actor.act(current, alive)
             if draws is not None:
-                action = np.clip(action + noise * draws[alive, t], -1.0, 1.0)
+                action = np.clip(action + draws[alive, t], -1.0, 1.0)
             scaled = self.task.scale(action, self._envs[0].action_space)
             seen = [self._step(self._envs[n], a) for n, a in zip(alive, scaled, strict=True)]
             current = self._stack(seen, seeds[alive])
@@ -86,6 +86,7 @@ class GymnasiumPlayer:
         return make_rollouts(
             spec,
             seeds=seeds,
+            noise=noise.sigma,
             lengths=lengths,
             terminated=terminated,
             rewards=rewards,

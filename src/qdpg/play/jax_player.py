@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from qdpg.learn.networks import ACTIVATIONS, MLP
-from qdpg.play.acting import draw_noise
+from qdpg.play.acting import NO_NOISE, Noise, draw_noise
 from qdpg.play.rollouts import Rollouts, make_rollouts
 from qdpg.tasks.task import JaxTask
 
@@ -54,13 +54,12 @@ class JaxPlayer:
         self.task = task
         self._spec = task.spec
 
-    def play(self, population: MLP, seeds: np.ndarray, *, noise: float = 0.0, record: bool = True) -> Rollouts:
+    def play(self, population: MLP, seeds: np.ndarray, *, noise: Noise = NO_NOISE, record: bool = True) -> Rollouts:
         """Play one episode per policy; see `Player.play`."""
         spec, seeds = self._spec, np.asarray(seeds)
-        draws = None
-        if noise > 0:
-            episodes = [draw_noise(seed, spec.horizon, spec.action_size) for seed in seeds]
-            draws = noise * np.stack(episodes, axis=1)
+        draws = draw_noise(seeds, noise, spec.horizon, spec.action_size)
+        if draws is not None:
+            draws = np.swapaxes(draws, 0, 1)
         first, recorded = jax.device_get(_scan(self.task, population, np.asarray(seeds, np.uint32), draws, record))
         lengths = recorded.alive.sum(axis=0).astype(np.int32)
         observation, descriptor = first
@@ -73,6 +72,7 @@ class JaxPlayer:
         return make_rollouts(
             spec,
             seeds=seeds,
+            noise=noise.sigma,
             lengths=lengths,
             terminated=recorded.ended.any(axis=0),
             rewards=by_episode(recorded.reward),

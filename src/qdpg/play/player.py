@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from qdpg.learn.networks import MLP
+from qdpg.play.acting import NO_NOISE, Noise
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import JaxTask, MujocoTask, Task
 
@@ -14,16 +15,16 @@ from qdpg.tasks.task import JaxTask, MujocoTask, Task
 class Player(Protocol):
     """Turns policies and seeds into real episodes."""
 
-    def play(self, population: MLP, seeds: np.ndarray, *, noise: float = 0.0, record: bool = True) -> Rollouts:
+    def play(self, population: MLP, seeds: np.ndarray, *, noise: Noise = NO_NOISE, record: bool = True) -> Rollouts:
         """Play one episode per policy.
 
-        The same policy, seed and noise level give the same episode bit for bit, whatever the number of threads and
+        The same policy, seed and noise give the same episode bit for bit, whatever the number of threads and
         whatever else is in the population.
 
         Args:
             population: N stacked policies.
             seeds: [N] non-negative integers, one reset seed per episode.
-            noise: Standard deviation of Gaussian noise added to actions (then clipped to [-1, 1]), drawn from the seed.
+            noise: Noise on the actions, drawn from the seeds.
             record: Whether to keep observations and actions.
         """
         ...

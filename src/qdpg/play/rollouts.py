@@ -13,10 +13,11 @@ from qdpg.tasks.task import TaskSpec
 
 @dataclass(frozen=True)
 class Rollouts:
-    """N episodes of at most T steps. An episode is determined by its policy, its seed and the noise level.
+    """N episodes of at most T steps. An episode is determined by its policy, its seed and its noise.
 
     Attributes:
         seeds: [N] int64, what each episode was reset with.
+        noise: [N] float32, standard deviation of its action noise.
         lengths: [N] int32, steps played.
         terminated: [N] bool, True for a real end, False for the time limit.
         rewards: [N, T] float32, zero after the end.
@@ -29,6 +30,7 @@ class Rollouts:
     """
 
     seeds: np.ndarray
+    noise: np.ndarray
     lengths: np.ndarray
     terminated: np.ndarray
     rewards: np.ndarray
@@ -64,6 +66,7 @@ def make_rollouts(
     descriptors: np.ndarray,
     observations: np.ndarray | None,
     actions: np.ndarray | None,
+    noise: float | np.ndarray = 0.0,
 ) -> Rollouts:
     """Trim what a player recorded to the longest episode, and derive returns, fitness and behaviours from it.
 
@@ -96,6 +99,7 @@ def make_rollouts(
         behaviours = (visited / lengths[:, None]).astype(np.float32)
     return Rollouts(
         seeds=np.asarray(seeds, np.int64),
+        noise=np.broadcast_to(np.asarray(noise, np.float32), len(seeds)),
         lengths=np.asarray(lengths, np.int32),
         terminated=np.asarray(terminated, bool),
         rewards=rewards,

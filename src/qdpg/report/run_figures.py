@@ -239,6 +239,7 @@ def draw_trajectories(task: Task, elites: Collection) -> Figure:
         even = np.linspace(0, len(elites) - 1, TRAJECTORIES - 1).round().astype(int)
         rows = np.union1d(even, elites.fitness.argmax())
     population = jax.tree.map(lambda leaf: leaf[rows], elites.population())
-    rollouts = make_player(task).play(population, elites.seeds[rows], noise=elites.noise, record=False)
+    noise = elites.noise._replace(sigma=elites.arrays["noise"][rows])
+    rollouts = make_player(task).play(population, elites.seeds[rows], noise=noise, record=False)
     count = plural(len(elites), "elite")
     return draw_episodes(task.spec, rollouts, count if len(rows) == len(elites) else f"{len(rows)} of {count}")
