@@ -57,7 +57,7 @@ def assert_close(network: MLP, row: int, plain, message):
     ],
 )
 def test_engine_equals_plain_td3(replay, number, weights, changes):
-    settings = TD3Settings(batch_size=32, **{"actor_rate": 1e-3, "critic_rate": 1e-3, **changes})
+    settings = TD3Settings(batch_size=32, **{"actor_rate": 1e-4, "critic_rate": 1e-4, **changes})
     population = init_population(jax.random.key(1), number, SIZES)
     actors, critics = init_actors(population, settings), init_critics(jax.random.key(2), CRITIC_SIZES, settings)
     steps, weights = 11, jnp.array(weights)

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from qdpg.algorithms.algorithm import Clock, Footprint, Generation, Stopped, arrays_to_tree, tree_to_arrays
-from qdpg.errors import DivergedError
+from qdpg.errors import DivergedError, UserError
 from qdpg.learn.networks import MLP, flatten_population, init_mlp, init_population
 from qdpg.learn.td3 import Actors, Critics, TD3Settings, improve, init_actors, init_critics
 from qdpg.learn.variation import iso_line
@@ -180,6 +180,8 @@ class QDPG:
         self.spec, self.config, self.seed = spec, config, seed
         self.name: str = name
         self.objectives, self.clock = OBJECTIVES[name], Clock()
+        if config.population - round(config.genetic_share * config.population) < len(self.objectives):
+            raise UserError(f"{name} needs a population with a policy per objective besides the bred ones; enlarge it.")
         self.policy_sizes = (spec.observation_size, *config.hidden, spec.action_size)
         self.elites = Elites(spec, init_mlp(jax.random.key(0), self.policy_sizes), config.cells, seed)
         self.replay = Replay(config.replay_size, spec.observation_size, spec.action_size, spec.descriptor_size)
@@ -273,6 +275,8 @@ class QDPG:
             actors, critics = self._climb(objective, actors, critics, key, steps, stop)
             return actors.online, Learner(critics, None)
         greedy, critics = self._climb(objective, greedy, critics, key, steps, stop)
+        if not len(selected.biases[0]):  # the greedy actor is this objective's whole share
+            return greedy.online, Learner(critics, greedy)
         actors, _ = self._climb(
             objective, actors, critics, jax.random.fold_in(key, 1), self.config.greedy_steps, stop, train_critics=False
         )
