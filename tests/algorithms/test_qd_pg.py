@@ -1,0 +1,197 @@
+"""QD-PG against Algorithm 1 and Table 3 of the paper, and whether it learns."""
+
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from qdpg.algorithms.algorithm import Stopped
+from qdpg.algorithms.qd_pg import OBJECTIVES, QDPG, Config, footprint, preset
+from qdpg.errors import UserError
+from qdpg.learn.networks import flatten_population
+from qdpg.learn.td3 import values
+from qdpg.learn.variation import iso_line
+from qdpg.memory.replay import NOVELTY
+from qdpg.play.player import make_player
+from qdpg.tasks.ant_trap import AntTrap
+from qdpg.tasks.point_maze import PointMaze
+
+SMALL = Config(hidden=(16, 16), batch_size=32, gradient_steps_ratio=0.5, replay_size=5000, actor_rate=1e-3)
+TASK = PointMaze(horizon=50)
+
+
+def advance(algorithm, player, generations=1):
+    for _ in range(generations):
+        generation = algorithm.ask()
+        told = algorithm.tell(generation, player.play(generation.population, generation.seeds, noise=generation.noise))
+    return generation, told
+
+
+@pytest.fixture
+def started():
+    """An algorithm after two generations."""
+    algorithm, player = QDPG(TASK.spec, SMALL, seed=1), make_player(TASK)
+    advance(algorithm, player, 2)
+    return algorithm, player
+
+
+def test_paper_preset_is_table_3():
+    point, ant = preset("paper", "point-maze"), preset("paper", "ant-trap")
+    table = {
+        "optimiser": ("sgd", "sgd"),
+        "actor_rate": (6e-3, 3e-4),
+        "critic_rate": (6e-3, 3e-4),
+        "discount": (0.99, 0.99),
+        "replay_size": (10**6, 5 * 10**5),
+        "hidden": ((64, 32), (256, 256)),
+        "batch_size": (256, 256),
+        "softness": (0.005, 0.005),
+        "delay": (2, 2),
+        "gradient_steps_ratio": (4, 0.1),
+        "visited_size": (10_000, 10_000),
+        "visited_threshold": (1e-4, 0.1),
+        "neighbours": (10, 10),
+        "cells": ((5, 5), (7, 7)),
+        "population": (4, 10),
+    }
+    for name, (at_point, at_ant) in table.items():
+        assert (getattr(point, name), getattr(ant, name)) == (at_point, at_ant), name
+    for config in (point, ant):
+        off = (config.genetic_share, config.greedy_actor, config.exploration_noise, config.reward_scale)
+        assert off == (0.0, False, 0.0, 1.0)
+    assert preset("paper", "ant-maze") == ant
+
+
+def test_ask_changes_nothing_and_is_repeatable(started):
+    algorithm, _ = started
+    before = {name: array.copy() for name, array in algorithm.state().items()}
+    first, second = algorithm.ask(), algorithm.ask()
+    np.testing.assert_array_equal(flatten_population(first.population), flatten_population(second.population))
+    np.testing.assert_array_equal(first.seeds, second.seeds)
+    for name, array in algorithm.state().items():
+        np.testing.assert_array_equal(array, before[name], err_msg=name)
+
+
+def test_all_steps_count_from_the_first_population_on(started):
+    algorithm, _ = started
+    assert algorithm.generation == 2
+    assert algorithm.steps == 2 * 4 * 50
+    assert algorithm.replay.transitions == algorithm.steps
+
+
+def test_first_half_for_diversity_second_for_quality(started):
+    """Offspring of a generation with one objective's critics frozen at zero gradient do not move."""
+    algorithm, _ = started
+    config = replace(SMALL, population=5)
+    algorithm.config = config
+    generation = algorithm.ask()
+    assert len(generation.population.biases[0]) == 5
+    assert list(generation.learned) == ["diversity", "quality"]
+    noisy = QDPG(TASK.spec, replace(config, exploration_noise=0.1, diversity_noise=0.7), seed=1)
+    advance(noisy, make_player(TASK))
+    assert noisy.ask().noise.sigma.tolist() == pytest.approx([0.7] * 2 + [0.1] * 3)
+
+
+def test_diversity_rewards_are_fresh(started):
+    algorithm, player = started
+    advance(algorithm, player, 1)
+    algorithm.ask()
+    slots = algorithm.replay.playable_slots()
+    expected = algorithm.visited.novelty(algorithm.replay.descriptors[slots])
+    np.testing.assert_array_equal(algorithm.replay.rows[slots, NOVELTY], expected)
+
+
+@pytest.mark.parametrize(("name", "objective"), [("q-pg", "quality"), ("d-pg", "diversity"), ("qd-pg-sum", "sum")])
+def test_ablations_have_one_objective(name, objective):
+    algorithm = QDPG(TASK.spec, SMALL, 0, name)
+    advance(algorithm, make_player(TASK))
+    assert list(algorithm.ask().learned) == [objective]
+    assert OBJECTIVES[name][objective] == {"quality": (1, 0), "diversity": (0, 1), "sum": (1, 1)}[objective]
+
+
+def test_offspring_are_better_in_the_eyes_of_their_critic():
+    """With frozen critics, climbing raises Q1 of nearly every offspring."""
+    config = replace(SMALL, greedy_actor=True, greedy_steps=50, population=22, initial_policies=40)
+    algorithm, player = QDPG(TASK.spec, config, 0, "q-pg"), make_player(TASK)
+    advance(algorithm, player, 3)
+    rng = np.random.default_rng([0, algorithm.generation])
+    parents = algorithm.elites.sample(rng, 21)
+    generation = algorithm.ask()
+    critic = generation.learned["quality"].critics.online
+    states = np.broadcast_to(algorithm.replay.rows[algorithm.replay.playable_slots()[:500], :2], (21, 500, 2))
+
+    def judge(population):
+        from qdpg.learn.networks import apply_mlp
+
+        return np.asarray(values(critic, states, jax.vmap(apply_mlp)(population, states))[0].mean(axis=1))
+
+    children = jax.tree.map(lambda leaf: leaf[1:], generation.population)  # the first is the greedy actor
+    assert (judge(children) > judge(parents)).mean() > 0.95
+
+
+def test_stopping_gives_up_the_generation(started):
+    algorithm, _ = started
+    before = algorithm.generation
+    with pytest.raises(Stopped):
+        algorithm.ask(stop=lambda: True)
+    assert algorithm.generation == before
+
+
+def test_iso_line_draws_one_line_per_offspring():
+    algorithm = QDPG(TASK.spec, SMALL, 0)
+    advance(algorithm, make_player(TASK))
+    rng = np.random.default_rng(0)
+    a, b = algorithm.elites.sample(rng, 50), algorithm.elites.sample(rng, 50)
+    x, y = flatten_population(a), flatten_population(b)
+    pure_line = flatten_population(iso_line(a, b, np.random.default_rng(1), 0.0, 0.5))
+    moved = np.abs(y - x).max(axis=1) > 0
+    slope = ((pure_line - x) / np.where(y == x, 1, y - x))[moved]
+    assert np.ptp(slope, axis=1).max() < 0.05  # all parameters of an offspring move by the same share
+    pure_iso = flatten_population(iso_line(a, b, np.random.default_rng(1), 0.1, 0.0))
+    assert (pure_iso - x).std() == pytest.approx(0.1, rel=0.02)
+
+
+def test_too_small_a_population_is_refused():
+    with pytest.raises(UserError, match="enlarge"):
+        QDPG(TASK.spec, replace(SMALL, population=2, genetic_share=0.5), 0)
+
+
+@pytest.mark.parametrize("task", [PointMaze(), AntTrap()])
+def test_footprint_is_what_is_allocated(task):
+    config = replace(preset("paper", task.spec.name), replay_size=20_000)
+    algorithm = QDPG(task.spec, config, 0)
+    foreseen = footprint(task.spec, config, "qd-pg")
+    replay = algorithm.replay
+    assert foreseen.replay >= replay.rows.nbytes + replay.descriptors.nbytes
+    assert foreseen.replay < 1.1 * (replay.rows.nbytes + replay.descriptors.nbytes + 5 * replay.capacity)
+    assert foreseen.checkpoint >= sum(array.nbytes for array in algorithm.state().values())
+
+
+def test_q_pg_learns_an_open_way():
+    """A goal with no wall before it: the quality gradient must find it and go there quickly."""
+    task = PointMaze(goal=(-0.6, -0.7), horizon=60)
+    config = replace(preset("tuned", "point-maze"), hidden=(32, 32), gradient_steps_ratio=1.0)
+    algorithm, player = QDPG(task.spec, config, 0, "q-pg"), make_player(task)
+    while algorithm.steps < 5000:
+        advance(algorithm, player)
+    best = algorithm.elites.policies(np.repeat(algorithm.elites.data()["objective"].argmax(), 20))
+    scores = player.play(best, np.arange(1000, 1020)).fitness
+    assert scores.mean() > -6, "a straight way of seven steps costs about -2.5; standing still about -37"
+
+
+def test_d_pg_explores_more_than_chance():
+    """With the diversity gradient, more cells are filled than by as many random policies."""
+    config = replace(preset("tuned", "point-maze"), gradient_steps_ratio=0.5, hidden=(32, 32))
+    filled = {}
+    for name in ("d-pg", "random"):
+        algorithm, player = QDPG(PointMaze().spec, config, 0, "d-pg"), make_player(PointMaze())
+        if name == "random":
+            algorithm.config = replace(config, initial_policies=60, diversity_noise=0.0, exploration_noise=0.0)
+            advance(algorithm, player)
+        else:
+            while algorithm.steps < 12_000:
+                advance(algorithm, player)
+        assert algorithm.steps == 12_000
+        filled[name] = len(algorithm.elites)
+    assert filled["d-pg"] >= filled["random"] + 3, filled
