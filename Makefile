@@ -2,12 +2,14 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+FIRST  := runs/first
 
-.PHONY: run test lint types venv figures peers lock clean
+.PHONY: run test lint types venv figures lock clean
 
 run: venv  ## set up, then do the main job
-	$(BIN)/qdpg play point-maze --policies 64 --out runs/first-look
-	$(BIN)/qdpg play ant-trap --policies 10 --out runs/first-look
+	test -e $(FIRST) && $(BIN)/qdpg resume $(FIRST) || $(BIN)/qdpg train point-maze --until-solved --steps 200000 --out $(FIRST)
+	$(BIN)/qdpg show $(FIRST)
+	$(BIN)/qdpg plot $(FIRST)
 
 test: lint types  ## set up, then lint, types and tests
 	$(BIN)/python -m pytest

@@ -203,6 +203,11 @@ class QDPG:
         self.objectives, self.clock = OBJECTIVES[name], Clock()
         if config.population - round(config.genetic_share * config.population) < len(self.objectives):
             raise UserError(f"{name} needs a population with a policy per objective besides the bred ones; enlarge it.")
+        if not isinstance(config.cells, int) and len(config.cells) != spec.descriptor_size:
+            raise UserError(
+                f"{spec.name} has {spec.descriptor_size} descriptors, but cells is {config.cells}; give one number of "
+                "cells for each, as in --set cells=10,10, or a single number for a Voronoi tessellation."
+            )
         self.policy_sizes = (spec.observation_size, *config.hidden, spec.action_size)
         self.elites = Elites(spec, init_mlp(jax.random.key(0), self.policy_sizes), config.cells, seed)
         self.replay = Replay(config.replay_size, spec.observation_size, spec.action_size, spec.descriptor_size)
