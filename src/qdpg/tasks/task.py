@@ -12,6 +12,7 @@ Policies always act in [-1, 1]; scaling to the environment's own action range is
 from __future__ import annotations
 
 import functools
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -95,13 +96,13 @@ class TaskSpec:
         return len(self.descriptor_low)
 
 
-class Task:
+class Task(ABC):
     """A problem to solve. Subclasses are frozen dataclasses; their fields are the task's options."""
 
     @property
+    @abstractmethod
     def spec(self) -> TaskSpec:
         """The task's contract."""
-        raise NotImplementedError
 
 
 class JaxTask(Task):
@@ -110,21 +111,21 @@ class JaxTask(Task):
     The state is any pytree of arrays. Methods must be pure, and `terminated` means a real end, never the time limit.
     """
 
+    @abstractmethod
     def reset(self, key: jax.Array) -> Any:
         """Draw a start state from `key`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self, state: Any, action: jax.Array) -> tuple[Any, jax.Array, jax.Array]:
         """Play `action` [A] in [-1, 1]; return the next state, the reward [] and whether it ended [] (bool)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def observe(self, state: Any) -> jax.Array:
         """Return what the policy sees, [O]."""
-        raise NotImplementedError
 
+    @abstractmethod
     def describe(self, state: Any) -> jax.Array:
         """Return the state descriptor ψ(s), [D]."""
-        raise NotImplementedError
 
 
 class Physics(NamedTuple):
@@ -143,34 +144,34 @@ class MujocoTask(Task):
 
     frame_skip: ClassVar[int] = 5
 
+    @abstractmethod
     def build(self) -> mujoco.MjModel:
         """Assemble and compile the model."""
-        raise NotImplementedError
 
     @property
     def measures_contact(self) -> bool:
         """Whether the task looks at contact forces; its model must then hold a sensor that needs them."""
         return False
 
+    @abstractmethod
     def start(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """Draw the start state (qpos [nq], qvel [nv]) from `seed`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def observe(self, physics: Physics) -> np.ndarray:
         """Return what the policies see, [n, O]."""
-        raise NotImplementedError
 
+    @abstractmethod
     def describe(self, physics: Physics) -> np.ndarray:
         """Return the state descriptors ψ(s), [n, D]."""
-        raise NotImplementedError
 
+    @abstractmethod
     def reward(self, before: Physics, action: np.ndarray, after: Physics) -> np.ndarray:
         """Return the rewards of a step with `action` [n, A] in [-1, 1], [n]."""
-        raise NotImplementedError
 
+    @abstractmethod
     def terminated(self, physics: Physics) -> np.ndarray:
         """Return which episodes have come to a real end, [n] bool."""
-        raise NotImplementedError
 
 
 @functools.lru_cache(maxsize=16)
