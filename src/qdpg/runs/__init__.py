@@ -1,0 +1,1 @@
+"""Training runs: the one loop, the run directory, checkpoints, metrics, progress."""

@@ -1,0 +1,194 @@
+"""A run: a directory that holds everything one training produced.
+
+config.json        everything needed to start it again
+manifest.json      versions, machine, seed
+metrics.csv        a row per generation
+episodes.csv       a row per training episode
+evaluations.csv    deterministic evaluations
+events.*           TensorBoard
+checkpoints/       what `resume` starts from
+elites/            the policies, readable without qdpg
+figures/           what `plot` draws
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import json
+import os
+import platform
+import subprocess
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from qdpg.algorithms.algorithm import Algorithm
+from qdpg.algorithms.registry import config_from_json, config_to_json, make_algorithm
+from qdpg.errors import UserError
+from qdpg.runs.collection import Collection, read_collection
+from qdpg.runs.files import write_json
+from qdpg.runs.logs import read_csv
+from qdpg.tasks.registry import make_task
+from qdpg.tasks.task import Task
+from qdpg.version import __version__
+
+FORMAT = 1
+_LIBRARIES = ("jax", "jaxlib", "mujoco", "numpy", "scipy", "ribs", "optax", "gymnasium")
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """Everything needed to start a run again.
+
+    Attributes:
+        task: Name of the task.
+        task_options: Its options, where they differ from the defaults.
+        algorithm: Name of the algorithm.
+        preset: The preset that `config` began as.
+        config: All settings of the algorithm.
+        seed: What every random draw comes from.
+        steps: Environment steps to train for.
+        until_solved: Whether to stop as soon as an elite solves the task from fresh starts.
+    """
+
+    task: str
+    task_options: dict[str, Any]
+    algorithm: str
+    preset: str
+    config: dict[str, Any]
+    seed: int
+    steps: int
+    until_solved: bool = False
+
+    def make(self) -> tuple[Task, Algorithm]:
+        """Return the task and a fresh algorithm."""
+        task = make_task(self.task, **self.task_options)
+        config = config_from_json(self.algorithm, self.config)
+        return task, make_algorithm(self.algorithm, task.spec, config, self.seed)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run on disk."""
+
+    path: Path
+    config: dict[str, Any]
+    manifest: dict[str, Any]
+    task: Task
+
+    def metrics(self) -> dict[str, np.ndarray]:
+        """One entry per generation, by column."""
+        return read_csv(self.path / "metrics.csv")
+
+    def episodes(self) -> dict[str, np.ndarray]:
+        """One entry per training episode, by column."""
+        return read_csv(self.path / "episodes.csv")
+
+    def evaluations(self) -> dict[str, np.ndarray]:
+        """One entry per deterministic evaluation, by column; empty if none was due yet."""
+        path = self.path / "evaluations.csv"
+        return read_csv(path) if path.exists() else {}
+
+    @property
+    def elites(self) -> Collection:
+        """The policies, as of the last checkpoint."""
+        return read_collection(self.path / "elites", self.task.spec)
+
+    @property
+    def settings(self) -> RunConfig:
+        """The configuration as an object."""
+        data = {k: v for k, v in self.config.items() if k != "format"}
+        return RunConfig(**data)
+
+
+def load_run(path: Path | str) -> Run:
+    """Open a run for reading.
+
+    Raises:
+        UserError: There is no run, or its configuration cannot be read.
+    """
+    path = Path(path)
+    try:
+        config = json.loads((path / "config.json").read_text())
+        manifest = json.loads((path / "manifest.json").read_text())
+    except (FileNotFoundError, NotADirectoryError):
+        raise UserError(f"{path} is not a run: it has no config.json and manifest.json.") from None
+    except (OSError, ValueError) as error:
+        raise UserError(f"the configuration of {path} cannot be read: {error}.") from error
+    if config.get("format") != FORMAT:
+        raise UserError(f"{path} has format {config.get('format')}, but this version of qdpg reads format {FORMAT}.")
+    return Run(path, config, manifest, make_task(config["task"], **config["task_options"]))
+
+
+def create_run(path: Path, config: RunConfig) -> Run:
+    """Make the directory of a new run.
+
+    Raises:
+        UserError: Something is there already.
+    """
+    if (path / "config.json").exists():
+        raise UserError(f"{path} already holds a run; choose another --out, or continue it with `qdpg resume {path}`.")
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise UserError(f"{path} is there already and is not empty; choose another --out.")
+    task = make_task(config.task, **config.task_options)  # says what is wrong before anything is written
+    path.mkdir(parents=True, exist_ok=True)
+    manifest = make_manifest(config.seed)
+    write_json(path / "manifest.json", manifest)
+    data = {"format": FORMAT, **dataclasses.asdict(config)}
+    write_json(path / "config.json", data)
+    return Run(path, json.loads(json.dumps(data)), manifest, task)
+
+
+def change_steps(run: Run, steps: int) -> Run:
+    """Change how long the run is to train."""
+    config = {**run.config, "steps": steps}
+    write_json(run.path / "config.json", config)
+    return dataclasses.replace(run, config=config)
+
+
+def lock_run(run: Run) -> IO[str]:
+    """Make sure that nobody else trains this run; hold on to the result while training.
+
+    Raises:
+        UserError: Somebody else does.
+    """
+    file = (run.path / ".lock").open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise UserError(f"another process is training {run.path}; wait for it or stop it.") from None
+    return file
+
+
+def make_manifest(seed: int) -> dict[str, Any]:
+    """Describe software and machine."""
+    return {
+        "qdpg": __version__,
+        **{name: version(name) for name in _LIBRARIES},
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "revision": _git_revision(),
+        "seed": seed,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _git_revision() -> str | None:
+    """The revision of qdpg's own source, if it runs from a checkout."""
+    source = Path(__file__).parent
+    try:
+        found = subprocess.run(
+            ["git", "-C", str(source), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return found.stdout.strip() or None
+
+
+__all__ = ["Run", "RunConfig", "change_steps", "config_to_json", "create_run", "load_run", "lock_run"]

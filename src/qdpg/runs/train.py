@@ -1,0 +1,203 @@
+"""The training loop, written once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from qdpg.algorithms.algorithm import Generation, Stopped
+from qdpg.errors import DivergedError, UserError
+from qdpg.learn.networks import MLP
+from qdpg.play.player import Player, make_player
+from qdpg.play.rollouts import Rollouts
+from qdpg.runs.checkpoint import Checkpoints
+from qdpg.runs.collection import write_collection
+from qdpg.runs.logs import CsvLog, TensorBoardLog, read_csv
+from qdpg.runs.run import Run, RunConfig
+
+LOGS = ("metrics", "episodes", "evaluations")
+FRESH_STARTS = 20  # episodes that an elite must solve on average
+_KINDS = ("gradients", "physics", "novelty", "memory")
+_EVALUATION = 2**31  # evaluations draw their reset seeds from here on; training stays below
+
+
+class Display(Protocol):
+    """Shows how training goes."""
+
+    def update(self, row: dict[str, Any]) -> None:
+        """Show the newest row of metrics."""
+        ...
+
+    def say(self, sentence: str) -> None:
+        """Show a sentence."""
+        ...
+
+
+class Trainer:
+    """One training, new or resumed."""
+
+    def __init__(self, run: Run, display: Display, checkpoint_seconds: float = 60.0) -> None:
+        """Take up the run where its last checkpoint left it.
+
+        Args:
+            run: The run; its lock must be held.
+            display: Where progress is shown.
+            checkpoint_seconds: Time between checkpoints.
+        """
+        self.run, self.display, self.checkpoint_seconds = run, display, checkpoint_seconds
+        self.settings: RunConfig = run.settings
+        self.task, self.algorithm = self.settings.make()
+        self.player: Player = make_player(self.task)
+        self.checkpoints = Checkpoints(run.path / "checkpoints")
+        self.logs = {name: CsvLog(run.path / f"{name}.csv") for name in LOGS}
+        found = self.checkpoints.restore(self.algorithm, display.say)
+        for name, log in self.logs.items():
+            log.truncate(found.logs[name] if found else 0)
+        self.seconds = found.seconds["all"] if found else 0.0
+        for kind in _KINDS:
+            self.algorithm.clock.seconds[kind] = found.seconds[kind] if found else 0.0
+        self.events = TensorBoardLog(run.path, self.algorithm.steps)
+        self.is_solved = self.settings.until_solved and self._was_solved()
+
+    def train(self, stop: Callable[[], bool] = lambda: False) -> None:
+        """Train until the steps are used up, the task is solved (if that is wanted), or `stop()`; then save.
+
+        Raises:
+            DivergedError: Something is not finite any more. The last checkpoint stays as it is.
+        """
+        algorithm, started, saved = self.algorithm, time.perf_counter() - self.seconds, time.perf_counter()
+        while algorithm.steps < self.settings.steps and not stop() and not self.is_solved:
+            try:
+                generation = algorithm.ask(stop)
+                with algorithm.clock.time("physics"):
+                    rollouts = self.player.play(generation.population, generation.seeds, noise=generation.noise)
+            except Stopped:
+                break
+            except DivergedError as error:
+                kept = (
+                    f"generation {paths[0].name.lstrip('0') or '0'}" if (paths := self.checkpoints.paths()) else "none"
+                )
+                raise DivergedError(
+                    f"{error}; training stopped in generation {algorithm.generation} (last checkpoint: {kept})."
+                ) from error
+            before = algorithm.steps
+            told = algorithm.tell(generation, rollouts)
+            self.seconds = time.perf_counter() - started
+            row = self._record(generation, rollouts, told)
+            if before // self.task.spec.evaluate_every < algorithm.steps // self.task.spec.evaluate_every:
+                self._evaluate(generation.population)
+            self.seconds = time.perf_counter() - started
+            self.display.update(row)
+            if time.perf_counter() - saved > self.checkpoint_seconds:
+                self.save()
+                saved = time.perf_counter()
+        self.save()
+        self.events.close()
+
+    def save(self) -> Path:
+        """Write a checkpoint, and the elites as files of their own."""
+        try:
+            lengths = {name: log.sync() for name, log in self.logs.items()}
+            seconds = {"all": self.seconds, **{kind: self.algorithm.clock.seconds[kind] for kind in _KINDS}}
+            settings = self.settings
+            about = {
+                "task": settings.task,
+                "task_options": settings.task_options,
+                "algorithm": settings.algorithm,
+                "seed": settings.seed,
+                "steps": self.algorithm.steps,
+                "noise_correlation": self.algorithm.config.noise_correlation,
+                "cells": self.algorithm.config.cells,
+                "archive_seed": settings.seed,
+            }
+            path = self.checkpoints.write(self.algorithm, lengths, seconds)
+            write_collection(self.run.path / "elites", self.algorithm.elites, about)
+        except OSError as error:
+            raise UserError(
+                f"the checkpoint could not be written ({error.strerror or error}); make room in {self.run.path} and resume: "
+                "the checkpoint before it is intact."
+            ) from error
+        return path
+
+    def _record(self, generation: Generation, rollouts: Rollouts, told: dict[str, Any]) -> dict[str, Any]:
+        """Write a row of metrics and a row per episode."""
+        algorithm, elites, spec = self.algorithm, self.algorithm.elites, self.task.spec
+        clock = {f"{kind}_seconds": algorithm.clock.seconds[kind] for kind in _KINDS}
+        per_episode = told.pop("episodes", {})
+        row = {
+            "generation": algorithm.generation,
+            "steps": algorithm.steps,
+            "seconds": self.seconds,
+            "episodes": len(rollouts.seeds),
+            "cells": len(elites),
+            "coverage": elites.coverage,
+            "qd_score": elites.qd_score,
+            "best_fitness": elites.best_fitness,
+            "generation_best": rollouts.fitness.max(),
+            "generation_median": np.median(rollouts.fitness),
+            **told,
+            **clock,
+            "rest_seconds": self.seconds - sum(clock.values()),
+        }
+        self.logs["metrics"].append([row])
+        self.logs["episodes"].append(
+            [
+                {
+                    "generation": algorithm.generation,
+                    "steps": algorithm.steps,
+                    "seed": rollouts.seeds[n],
+                    "length": rollouts.lengths[n],
+                    "terminated": int(rollouts.terminated[n]),
+                    "fitness": rollouts.fitness[n],
+                    "return": rollouts.returns[n],
+                    **dict(zip(spec.descriptor_names, rollouts.behaviours[n], strict=True)),
+                    **{name: values[n] for name, values in per_episode.items()},
+                }
+                for n in range(len(rollouts.seeds))
+            ]
+        )
+        self.events.append("train", row, algorithm.steps)
+        return row
+
+    def _evaluate(self, population: MLP) -> None:
+        """Play the current population without noise; these steps do not count. Find out whether an elite solves it."""
+        number = population.biases[0].shape[0]
+        rollouts = self.player.play(population, self._evaluation_seeds(0, number), record=False)
+        row: dict[str, Any] = {
+            "steps": self.algorithm.steps,
+            "generation": self.algorithm.generation,
+            "best_fitness": rollouts.fitness.max(),
+            "median_fitness": np.median(rollouts.fitness),
+            "elite_mean_fitness": "",
+        }
+        solved, until_solved = self.task.spec.solved, self.settings.until_solved
+        if solved is not None and (until_solved or self.algorithm.elites.best_fitness >= solved):
+            row["elite_mean_fitness"] = mean = self._replay_best_elites()
+            self.is_solved = until_solved and mean >= solved
+        self.logs["evaluations"].append([row])
+        self.events.append("evaluation", row, self.algorithm.steps)
+
+    def _was_solved(self) -> bool:
+        """Whether the last evaluation before a checkpoint had already found the task solved."""
+        path, solved = self.logs["evaluations"].path, self.task.spec.solved
+        if solved is None or not path.exists():
+            return False
+        return bool((read_csv(path)["elite_mean_fitness"] >= solved).any())
+
+    def _replay_best_elites(self, candidates: int = 3) -> float:
+        """The best of the mean fitnesses of the few best elites, each over FRESH_STARTS episodes without noise."""
+        fitness = self.algorithm.elites.data()["objective"]
+        best = np.argsort(-fitness, kind="stable")[:candidates]
+        population = self.algorithm.elites.policies(np.repeat(best, FRESH_STARTS))
+        seeds = np.tile(self._evaluation_seeds(1, FRESH_STARTS), len(best))
+        rollouts = self.player.play(population, seeds, record=False)
+        return float(rollouts.fitness.reshape(len(best), -1).mean(axis=1).max())
+
+    def _evaluation_seeds(self, purpose: int, number: int) -> np.ndarray:
+        """Reset seeds that no training episode uses; the same ones in every run of this seed and generation."""
+        rng = np.random.default_rng([self.settings.seed, self.algorithm.generation, purpose, 1])
+        return _EVALUATION + rng.integers(2**31, size=number)
