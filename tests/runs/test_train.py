@@ -236,7 +236,9 @@ def test_refuses_a_directory_in_use(tmp_path, config, train):
 
 def test_refuses_what_does_not_fit_in_memory(tmp_path):
     command = [sys.executable, "-m", "qdpg", "train", "ant-trap", "--out", str(tmp_path / "r"), "--set"]
-    done = subprocess.run([*command, "replay_size=10000000000"], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [*command, "replay_size=10000000000"], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 2, done.stderr
     assert "of memory" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

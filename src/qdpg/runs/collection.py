@@ -114,7 +114,9 @@ class Collection:
             self.spec, template, cells if isinstance(cells, int) else tuple(cells), self.about["archive_seed"]
         )
         leaves = jax.tree.leaves(self.population())
-        data = {name: self.arrays[name] for name in ("index", "seed", "noise", "length", "episode_return", "generation")}
+        data = {
+            name: self.arrays[name] for name in ("index", "seed", "noise", "length", "episode_return", "generation")
+        }
         data["solution"] = np.concatenate([leaf.reshape(len(self), -1) for leaf in leaves], axis=1)
         elites.load(data | {"objective": self.fitness, "measures": self.behaviours})
         return elites.archive

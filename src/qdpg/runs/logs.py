@@ -78,7 +78,9 @@ def read_csv(path: Path) -> dict[str, np.ndarray]:
         table = np.array([[float(cell) if cell else np.nan for cell in row] for row in rows[1:]])
         table = table.reshape(-1, len(columns))
     except FileNotFoundError:
-        raise UserError(f"{path} is missing or empty; the run has not finished a generation, or the file was removed.") from None
+        raise UserError(
+            f"{path} is missing or empty; the run has not finished a generation, or the file was removed."
+        ) from None
     except ValueError as error:
         raise UserError(f"{path} is not a table of numbers: {error}.") from error
     return {column: table[:, i] for i, column in enumerate(columns)}

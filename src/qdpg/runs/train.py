@@ -118,8 +118,8 @@ class Trainer:
             write_collection(self.run.path / "elites", self.algorithm.elites, about)
         except OSError as error:
             raise UserError(
-                f"the checkpoint could not be written ({error.strerror or error}); make room in {self.run.path} and resume: "
-                "the checkpoint before it is intact."
+                f"the checkpoint could not be written ({error.strerror or error}); make room in {self.run.path} and "
+                "resume: the checkpoint before it is intact."
             ) from error
         return path
 
