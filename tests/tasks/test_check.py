@@ -57,6 +57,14 @@ class JaxSlider(JaxTask):
         return state[:1]
 
 
+class Unplayable(Task):
+    """A task of no family."""
+
+    @property
+    def spec(self) -> TaskSpec:
+        return make_task("point-maze").spec
+
+
 class JaxRandomReset(JaxSlider):
     def reset(self, key: jax.Array) -> Any:
         return jnp.asarray(np.random.default_rng().normal(size=2), jnp.float32)
@@ -333,7 +341,7 @@ ALIAS = "a descriptor that it returned changed at the next step; return a copy"
         (gym(Slider, low=-0.1, high=0.1), r"descriptor 0 \(observation\[0\]\) went from .* outside its bounds -0.1 "),
         (gym(Slider, horizon=None), "has no time limit of its own"),
         (AliasTask(LiveSlider, descriptor=0, low=-20, high=20, horizon=30), ALIAS),
-        (Task(), "a Task cannot be played; derive it from JaxTask or MujocoTask or GymnasiumTask"),
+        (Unplayable(), "a Unplayable cannot be played; derive it from JaxTask or MujocoTask or GymnasiumTask"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Task) else "",
 )  # fmt: skip
@@ -395,16 +403,26 @@ def test_the_command_prints_sizes_or_problems(capsys: pytest.CaptureFixture[str]
         run("gym:Pendulum-v1", ["descriptor=0"])
 
 
-def test_the_command_shows_no_traceback_of_a_users_mistake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mistaken_tasks.py").write_text(
+@pytest.mark.parametrize(
+    ("base", "problem"),
+    [
+        ("qdpg.tasks.point_maze import PointMaze", "NameError: name 'sizes' is not defined"),
+        ("qdpg.tasks import JaxTask", "abstract methods describe, observe, reset, step"),
+    ],
+)
+def test_the_command_shows_no_traceback_of_a_users_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: str, problem: str
+) -> None:
+    name = f"mistaken_{base.split()[-1].lower()}"
+    (tmp_path / f"{name}.py").write_text(
         "from dataclasses import dataclass\n"
-        "from qdpg.tasks import JaxTask\n"
+        f"from {base} as Base\n"
         "@dataclass(frozen=True)\n"
-        "class Mistaken(JaxTask):\n"
+        "class Mistaken(Base):\n"
         "    @property\n"
         "    def spec(self):\n"
         "        return sizes['observation']\n"
     )
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match="NameError: name 'sizes' is not defined"):
-        run("mistaken_tasks:Mistaken", [])
+    with pytest.raises(UserError, match=problem):
+        run(f"{name}:Mistaken", [])

@@ -58,7 +58,8 @@ class Config:
         target_noise_clip: Where it is cut (not given; TD3's default).
         optimiser: "sgd" as printed in Table 3, or "adam", as TD3 has it.
         loss: Whether losses are sums over the minibatch, as the equations are printed, or means, as TD3 has them.
-        actor_rate: Learning rate of policies (Table 3 gives one for both).
+        actor_rate: Learning rate of policies (Table 3 gives one for all).
+        diversity_actor_rate: The same for policies improved for diversity; None means the same value.
         critic_rate: Learning rate of critics.
         exploration_noise: σ of the action noise in training episodes (not given).
         diversity_noise: The same for policies improved for diversity; None means the same value.
@@ -94,6 +95,7 @@ class Config:
     optimiser: Literal["adam", "sgd"] = "adam"
     loss: Literal["mean", "sum"] = "mean"
     actor_rate: float = 3e-4
+    diversity_actor_rate: float | None = None
     critic_rate: float = 3e-4
     exploration_noise: float = 0.0
     diversity_noise: float | None = None
@@ -361,17 +363,18 @@ class QDPG:
         return {"state_novelty": along.sum(axis=1), "solution_novelty": nearest.novelty(rollouts.behaviours)}
 
     def _settings(self, objective: str) -> TD3Settings:
-        config = self.config
+        config, diversity = self.config, objective == "diversity"
+        own_rate = diversity and config.diversity_actor_rate is not None
         return TD3Settings(
             batch_size=config.batch_size,
-            discount=config.diversity_discount if objective == "diversity" else config.discount,
+            discount=config.diversity_discount if diversity else config.discount,
             softness=config.softness,
             delay=config.delay,
             target_noise=config.target_noise,
             target_noise_clip=config.target_noise_clip,
             optimiser=config.optimiser,
             loss=config.loss,
-            actor_rate=config.actor_rate,
+            actor_rate=config.diversity_actor_rate if own_rate else config.actor_rate,  # type: ignore[arg-type]
             critic_rate=config.critic_rate,
         )
 
