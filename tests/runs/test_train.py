@@ -17,7 +17,7 @@ from safetensors.numpy import load_file
 from qdpg.errors import DivergedError, UserError
 from qdpg.memory.replay import NOVELTY
 from qdpg.runs.logs import read_csv
-from qdpg.runs.run import create_run, load_run, lock_run
+from qdpg.runs.run import change_steps, create_run, load_run, lock_run
 from qdpg.runs.train import Trainer
 
 CLOCKED = "seconds"  # columns that tell wall-clock time end in this
@@ -81,9 +81,7 @@ def test_ablations_train_and_differ(tmp_path, train, name):
 
 def test_killed_ten_times_equals_never_killed(tmp_path, config, train):
     """`kill -9` at random moments of a real process, resumed each time."""
-    config = dataclasses.replace(config, steps=20_000)
-    whole = train(tmp_path / "whole", steps=20_000)
-    run = create_run(tmp_path / "killed", config)
+    run = create_run(tmp_path / "killed", dataclasses.replace(config, steps=10**9))
     command = [sys.executable, "-m", "qdpg", "resume", str(run.path), "--checkpoint-seconds", "0.3", "--quiet"]
     moments = random.Random(0)
     kills = 0
@@ -97,7 +95,10 @@ def test_killed_ten_times_equals_never_killed(tmp_path, config, train):
             assert process.poll() is None, "it ended before it could be killed"
             process.kill()
         kills += 1
+    reached = json.loads((run.path / "checkpoints" / _newest(run.path) / "manifest.json").read_text())["steps"]
+    change_steps(run, max(reached, 5000) + 1000)  # long enough for an evaluation
     killed = resumed(run.path)
+    whole = train(tmp_path / "whole", steps=max(reached, 5000) + 1000)
     assert_same_state(whole.algorithm, killed.algorithm)
     assert_same_logs(tmp_path / "whole", run.path)
     assert not list(run.path.rglob(".tmp-*"))
