@@ -64,7 +64,7 @@ class AntMaze(AntTask):
             solved=-10.0,
             fitness_floor=-92.0,  # the corner farthest from the goal
             evaluate_every=150_000,
-            references={"scripted": 0.0, "deceptive": -26.0, "random": -59.5, "motionless": -60.0},
+            references={"scripted": 0.0, "deceptive": -26.0, "random": -59.75, "motionless": -60.0},
             floor=Floor(
                 low=(LOW, LOW),
                 high=(HIGH, HIGH),
