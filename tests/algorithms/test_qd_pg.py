@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from qdpg.algorithms.algorithm import Stopped
 from qdpg.algorithms.qd_pg import OBJECTIVES, QDPG, Config, footprint, preset
 from qdpg.errors import UserError
-from qdpg.learn.networks import flatten_population
-from qdpg.learn.td3 import values
+from qdpg.learn.networks import apply_mlp, flatten_population
 from qdpg.learn.variation import iso_line
 from qdpg.memory.replay import NOVELTY
 from qdpg.play.player import make_player
@@ -88,9 +88,30 @@ def test_first_half_for_diversity_second_for_quality(started):
     generation = algorithm.ask()
     assert len(generation.population.biases[0]) == 5
     assert list(generation.learned) == ["diversity", "quality"]
-    noisy = QDPG(TASK.spec, replace(config, exploration_noise=0.1, diversity_noise=0.7), seed=1)
-    advance(noisy, make_player(TASK))
-    assert noisy.ask().noise.sigma.tolist() == pytest.approx([0.7] * 2 + [0.1] * 3)
+
+
+def test_scouts_explore_and_are_never_elites():
+    config = replace(SMALL, population=5, scouts=3, scout_noise=0.7, exploration_noise=0.1)
+    algorithm, player = QDPG(TASK.spec, config, seed=1), make_player(TASK)
+    advance(algorithm, player)
+    generation = algorithm.ask()
+    assert generation.noise.sigma.tolist() == pytest.approx([0.1] * 5 + [0.7] * 3)
+    assert len(generation.candidates().biases[0]) == 5
+    weights = np.asarray(generation.population.weights[0])
+    np.testing.assert_array_equal(weights[5:], weights[[0, 1, 0]])  # of the two improved for diversity
+    steps = algorithm.steps
+    advance(algorithm, player, 10)
+    assert algorithm.replay.transitions == algorithm.steps == steps + 10 * 8 * TASK.spec.horizon
+    assert set(algorithm.elites.data()["noise"].tolist()) == {np.float32(0.1)}
+
+
+def test_quality_parents_are_the_best(started):
+    algorithm, _ = started
+    fitness = algorithm.elites.data()["objective"]
+    share = algorithm.elites.sample(np.random.default_rng(0), 50, 1.5 / len(fitness))
+    best_two = algorithm.elites.policies(np.argsort(-fitness)[:2])
+    drawn = {row.tobytes() for row in np.asarray(share.weights[0])}
+    assert drawn == {row.tobytes() for row in np.asarray(best_two.weights[0])}
 
 
 def test_diversity_rewards_are_fresh(started):
@@ -122,9 +143,8 @@ def test_offspring_are_better_in_the_eyes_of_their_critic():
     states = np.broadcast_to(algorithm.replay.rows[algorithm.replay.playable_slots()[:500], :2], (21, 500, 2))
 
     def judge(population):
-        from qdpg.learn.networks import apply_mlp
-
-        return np.asarray(values(critic, states, jax.vmap(apply_mlp)(population, states))[0].mean(axis=1))
+        acted = jax.vmap(apply_mlp)(population, states)
+        return np.asarray(apply_mlp(critic[0], jnp.concatenate([states, acted], axis=-1))[..., 0].mean(axis=1))
 
     children = jax.tree.map(lambda leaf: leaf[1:], generation.population)  # the first is the greedy actor
     assert (judge(children) > judge(parents)).mean() > 0.95
@@ -192,11 +212,11 @@ def test_d_pg_explores_more_than_chance():
     for name in ("d-pg", "random"):
         algorithm, player = QDPG(PointMaze().spec, config, 0, "d-pg"), make_player(PointMaze())
         if name == "random":
-            algorithm.config = replace(config, initial_policies=60, diversity_noise=0.0, exploration_noise=0.0)
+            algorithm.config = replace(config, initial_policies=64, scouts=0)
             advance(algorithm, player)
         else:
-            while algorithm.steps < 12_000:
+            while algorithm.steps < 12_800:
                 advance(algorithm, player)
-        assert algorithm.steps == 12_000
+        assert algorithm.steps == 12_800
         filled[name] = len(algorithm.elites)
     assert filled["d-pg"] >= filled["random"] + 3, filled

@@ -84,13 +84,13 @@ def improve(actors, critics, batches, settings, train_critics=True):
         if train_critics:
             sums = [[[np.zeros_like(p) for p in layer] for layer in critic] for critic in critics]
             for j in range(number):  # each actor's own gradient of the critics …
-                s, a, r, c, after = (np.asarray(x[j], np.float64) for x in batch)
+                pair, _, r, c, after = (np.asarray(x[j], np.float64) for x in batch)
                 next_action = np.clip(policy(targets[j], after)[0] + np.asarray(noise[j], np.float64), -1, 1)
                 pairs = np.concatenate([after, next_action], axis=1)
                 smaller = np.minimum(*(forward(t, pairs)[0][:, 0] for t in critic_targets))
                 goal = r + settings.discount * c * smaller
                 for k, critic in enumerate(critics):
-                    value, trace = forward(critic, np.concatenate([s, a], axis=1))
+                    value, trace = forward(critic, pair)
                     error = value[:, 0] - goal
                     gradients, _ = backward(critic, trace, scale * 2 * error[:, None] / len(error))
                     for i, layer in enumerate(gradients):

@@ -103,7 +103,7 @@ def test_minibatches_are_uniform_over_transitions_and_whole():
     settings = TD3Settings(batch_size=9000)
 
     def draw(weights):
-        key = jax.random.key(0, impl="rbg")
+        key = jnp.array([3, 4], jnp.uint32)
         return _draw(replay.view(), jnp.array(weights), key, 2, (2, 2), settings, jnp.int32(0))
 
     batch, noise = draw([0.0, 1.0])
@@ -111,9 +111,7 @@ def test_minibatches_are_uniform_over_transitions_and_whole():
     assert counts.min() > 850  # 1000 expected, standard deviation 31
     assert counts.max() < 1150
     real = draw([1.0, 0.0])[0]
-    table = np.concatenate(
-        [real.observation, real.action, real.reward[..., None], real.continues[..., None], real.following], axis=-1
-    )
+    table = np.concatenate([real.pair, real.reward[..., None], real.continues[..., None], real.following], axis=-1)
     assert {tuple(row) for row in table.reshape(-1, 8)} == {tuple(row) for row in transitions(rollouts)}
     assert np.abs(noise).max() == np.float32(0.5)
     assert abs(np.std(noise) - 0.2) < 0.01

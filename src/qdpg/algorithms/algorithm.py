@@ -29,6 +29,11 @@ class Generation(NamedTuple):
     seeds: np.ndarray  # [N] int64, reset seed of each one's episode
     noise: Noise  # on the actions
     learned: Any = None  # becomes part of the algorithm's state in `tell`, and not before
+    scouts: int = 0  # how many, the last ones, only gather transitions and are no candidates for anything
+
+    def candidates(self) -> MLP:
+        """The policies that are not scouts."""
+        return jax.tree.map(lambda leaf: leaf[: len(leaf) - self.scouts], self.population)
 
 
 class Algorithm(Protocol):

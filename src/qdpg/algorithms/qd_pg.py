@@ -61,8 +61,10 @@ class Config:
         actor_rate: Learning rate of policies (Table 3 gives one for all).
         diversity_actor_rate: The same for policies improved for diversity; None means the same value.
         critic_rate: Learning rate of critics.
-        exploration_noise: σ of the action noise in training episodes (not given).
-        diversity_noise: The same for policies improved for diversity; None means the same value.
+        exploration_noise: σ of the action noise in the episodes that policies are judged by (not given).
+        scouts: Further episodes per generation, of copies of policies improved for diversity, which only add to the
+            replay memory and to 𝔸.
+        scout_noise: σ of the action noise in them.
         noise_correlation: Of the action noise between successive steps; 0 is white noise.
         cells: Cells per dimension of the grid (Table 3), or one number for a centroidal Voronoi tessellation.
         visited_size: Capacity of 𝔸 (Table 3).
@@ -74,6 +76,8 @@ class Config:
         genetic_share: Share of offspring made by iso+line variation instead of gradients (the paper's future work).
         iso_sigma: Gaussian part of iso+line variation (PGA-ME's value).
         line_sigma: Directional part (PGA-ME's value).
+        quality_parents: Share of the elites, best first, that policies to be improved for quality are drawn from; the
+            paper draws from all.
         greedy_actor: Whether the critics of each objective are trained by a greedy policy of their own, which lives on
             from generation to generation and is played as one of the population, as in PGA-ME and QDax; the other
             offspring then climb frozen critics.
@@ -98,7 +102,8 @@ class Config:
     diversity_actor_rate: float | None = None
     critic_rate: float = 3e-4
     exploration_noise: float = 0.0
-    diversity_noise: float | None = None
+    scouts: int = 0
+    scout_noise: float = 0.0
     noise_correlation: float = 0.0
     cells: tuple[int, ...] | int = (5, 5)
     visited_size: int = 10_000
@@ -110,6 +115,7 @@ class Config:
     genetic_share: float = 0.0
     iso_sigma: float = 0.005
     line_sigma: float = 0.05
+    quality_parents: float = 1.0
     greedy_actor: bool = False
     greedy_steps: int = 100
     initial_policies: int = 0
@@ -150,8 +156,8 @@ def preset(name: str, task: str) -> Config:
         softness=0.01,
         reward_scale=0.05,
         visited_threshold=0.01,
-        exploration_noise=0.1,
-        diversity_noise=0.8,
+        scouts=2,
+        scout_noise=0.8,
         noise_correlation=0.9,
         replay_size=250_000,
     )
@@ -233,14 +239,19 @@ class QDPG:
         if self.generation == 0:
             number = config.initial_policies or config.population
             population = init_population(key, number, self.policy_sizes)
-            return Generation(population, self._draw_seeds(rng, number), self._noise([number]), self._state.learners)
+            return Generation(population, self._draw_seeds(rng, number), self._noise(number), self._state.learners)
 
         gradient_steps = int(self._state.last_steps * config.gradient_steps_ratio)
         if "quality" not in self.objectives or len(self.objectives) > 1:
             self._refresh_novelty()
         bred = round(config.genetic_share * config.population)
         shares = np.array_split(np.arange(config.population - bred), len(self.objectives))[::-1]
-        selected = [self.elites.sample(rng, len(share) - config.greedy_actor) for share in shares]
+        selected = [
+            self.elites.sample(
+                rng, len(share) - config.greedy_actor, config.quality_parents if objective == "quality" else 1.0
+            )
+            for objective, share in zip(self.objectives, shares, strict=True)
+        ]
         with self.clock.time("gradients"):
             # Objectives do not see each other while they learn, so each has a thread of its own.
             with ThreadPoolExecutor(len(shares)) as pool:
@@ -254,10 +265,13 @@ class QDPG:
             if bred:
                 parents, others = self.elites.sample(rng, bred), self.elites.sample(rng, bred)
                 parts.append(iso_line(parents, others, rng, config.iso_sigma, config.line_sigma))
-            population = _concatenate(*parts)
+            # Objectives come first in `parts`.
+            diverse = [p for p, (_, novelty) in zip(parts, self.objectives.values(), strict=False) if novelty]
+            population = _concatenate(*parts, *(_repeat(policies, config.scouts) for policies in diverse))
         self._check_finite(population, learned)
-        noise = self._noise([*map(len, shares), bred])
-        return Generation(population, self._draw_seeds(rng, config.population), noise, learned)
+        number = config.scouts * len(diverse)
+        seeds, noise = self._draw_seeds(rng, config.population + number), self._noise(config.population, number)
+        return Generation(population, seeds, noise, learned, number)
 
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
         """Store the transitions in the replay memory, the states in 𝔸, and the policies in the grid."""
@@ -266,7 +280,9 @@ class QDPG:
             accepted = self.visited.add(rollouts.descriptors[:, :-1][rollouts.played()])
         with self.clock.time("memory"):
             self.replay.insert(rollouts)
-            status = self.elites.add(generation.population, rollouts, self.generation)
+            candidates = generation.candidates()
+            judged = rollouts.first(len(rollouts.seeds) - generation.scouts)
+            status = self.elites.add(candidates, judged, self.generation)
         self._state = State(
             self._state.generation + 1, self._state.steps + rollouts.steps, rollouts.steps, generation.learned
         )
@@ -394,13 +410,9 @@ class QDPG:
         """The random key of a generation (-1: of the start). Cheap generator: the updates draw a lot."""
         return jax.random.fold_in(jax.random.key(self.seed, impl="rbg"), generation + 1)
 
-    def _noise(self, sizes: list[int]) -> Noise:
-        """The noise of a population made of parts of these sizes: one per objective, then the bred ones."""
-        config = self.config
-        own = config.exploration_noise if config.diversity_noise is None else config.diversity_noise
-        levels = [own if objective == "diversity" else config.exploration_noise for objective in self.objectives]
-        levels = (levels if len(sizes) > 1 else []) + [config.exploration_noise]
-        return Noise(np.repeat(np.array(levels, np.float32), sizes), config.noise_correlation)
+    def _noise(self, candidates: int, scouts: int = 0) -> Noise:
+        levels = [self.config.exploration_noise] * candidates + [self.config.scout_noise] * scouts
+        return Noise(np.array(levels, np.float32), self.config.noise_correlation)
 
     def _draw_seeds(self, rng: np.random.Generator, number: int) -> np.ndarray:
         return rng.integers(2**31, size=number)
@@ -411,6 +423,11 @@ class QDPG:
         for objective, learner in learned.items():
             if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(learner.critics.online)):
                 raise DivergedError(f"the {objective} critic is not finite in generation {self.generation}")
+
+
+def _repeat(population: MLP, number: int) -> MLP:
+    """`number` copies of policies of a population, all equally often as far as that goes."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[np.arange(number) % len(leaf)], population)
 
 
 def _concatenate(*populations: MLP) -> MLP:

@@ -15,7 +15,9 @@ import jax
 import jax.numpy as jnp
 import optax
 
-from qdpg.learn.networks import MLP, apply_mlp, init_population
+from qdpg.learn.backprop import forward, input_gradient, parameter_gradient
+from qdpg.learn.draws import random_bits, random_normal
+from qdpg.learn.networks import MLP, init_population
 from qdpg.memory.replay import CONTINUES, NOVELTY, REWARD, ReplayView
 
 
@@ -35,11 +37,14 @@ class TD3Settings:
     critic_rate: float = 3e-4
 
 
-class Critics(NamedTuple):
-    """Twin critics: leaves have a leading axis of 2."""
+Twins = tuple[MLP, MLP]  # apart, not stacked: products of the two are faster one by one
 
-    online: MLP
-    target: MLP
+
+class Critics(NamedTuple):
+    """Twin critics."""
+
+    online: Twins
+    target: Twins
     optimiser: Any
 
 
@@ -54,8 +59,8 @@ class Actors(NamedTuple):
 class Batch(NamedTuple):
     """Minibatches of n actors; leading axes [n, B]."""
 
+    pair: jax.Array  # observation and action, joined as they are stored
     observation: jax.Array
-    action: jax.Array
     reward: jax.Array
     continues: jax.Array  # 0 where the episode really ended, else 1
     following: jax.Array  # next observation
@@ -63,7 +68,8 @@ class Batch(NamedTuple):
 
 def init_critics(key: jax.Array, sizes: tuple[int, ...], settings: TD3Settings) -> Critics:
     """Draw twin critics of widths `sizes` (O + A, hidden …, 1); the targets start as copies."""
-    online = init_population(key, 2, sizes, output="linear")
+    both = init_population(key, 2, sizes, output="linear")
+    online = (jax.tree.map(lambda leaf: leaf[0], both), jax.tree.map(lambda leaf: leaf[1], both))
     return Critics(online, online, _optimiser(settings, settings.critic_rate).init(online))
 
 
@@ -105,7 +111,8 @@ def improve(
         train_critics: False keeps the critics frozen; then every step is an actor step.
     """
     number, sizes = actors.online.biases[-1].shape[0], (actors.online.sizes[0], actors.online.sizes[-1])
-    draw = functools.partial(_draw, replay, weights, key, number, sizes, settings)
+    words = jax.random.bits(key, (2,), jnp.uint32)
+    draw = functools.partial(_draw, replay, weights, words, number, sizes, settings)
 
     if not train_critics:
 
@@ -143,21 +150,20 @@ def _draw(
     step: jax.Array,
 ) -> tuple[Batch, jax.Array]:
     """Draw the minibatches of one step, uniformly with replacement, and the noise of its target actions [n, B, A]."""
-    slot_key, noise_key = jax.random.split(jax.random.fold_in(key, step))
     observation_size, action_size = sizes
     shape = (number, settings.batch_size)
-    bits = jax.random.bits(slot_key, shape, jnp.uint32)
+    bits = random_bits(key, step, shape)
     slots = replay.playable[bits % replay.number.astype(jnp.uint32)]
     rows = replay.rows[slots]
     following = replay.rows[(slots + 1) % replay.rows.shape[0], :observation_size]
     batch = Batch(
+        pair=rows[..., : observation_size + action_size],
         observation=rows[..., :observation_size],
-        action=rows[..., observation_size : observation_size + action_size],
         reward=weights[0] * rows[..., REWARD] + weights[1] * rows[..., NOVELTY],
         continues=rows[..., CONTINUES],
         following=following,
     )
-    noise = settings.target_noise * jax.random.normal(noise_key, (*shape, action_size))
+    noise = settings.target_noise * random_normal(key, step, (*shape, action_size), stream=1)
     return batch, jnp.clip(noise, -settings.target_noise_clip, settings.target_noise_clip)
 
 
@@ -171,42 +177,38 @@ def update_critics(critics: Critics, policies: MLP, batch: Batch, noise: jax.Arr
         noise: [n, B, A] target smoothing noise.
         settings: Hyper-parameters.
     """
-    action = jnp.clip(jax.vmap(apply_mlp)(policies, batch.following) + noise, -1.0, 1.0)
-    following = values(critics.target, batch.following, action).min(axis=0)
-    goal = batch.reward + settings.discount * batch.continues * following
-
-    def loss(online: MLP) -> jax.Array:
-        # The mean over actors of each one's loss over its minibatch, summed over the twins.
-        error = values(online, batch.observation, batch.action) - goal
-        return (error**2).mean() * 2 * (settings.batch_size if settings.loss == "sum" else 1)
-
-    optimiser = _optimiser(settings, settings.critic_rate)
-    updates, state = optimiser.update(jax.grad(loss)(critics.online), critics.optimiser)
+    action = jnp.clip(forward(policies, batch.following).output + noise, -1.0, 1.0)
+    following = [forward(target, _flat(batch.following), _flat(action)).output for target in critics.target]
+    # All of [n · B, 1] from here on.
+    goal = batch.reward.reshape(-1, 1) + settings.discount * batch.continues.reshape(-1, 1) * jnp.minimum(*following)
+    # The loss is the mean over actors of each one's loss over its minibatch, summed over the twins.
+    scale = 2.0 / (goal.size if settings.loss == "mean" else goal.size / settings.batch_size)
+    gradients = []
+    for online in critics.online:
+        passed = forward(online, _flat(batch.pair))
+        gradients.append(parameter_gradient(online, passed, scale * (passed.output - goal)))
+    updates, state = _optimiser(settings, settings.critic_rate).update(tuple(gradients), critics.optimiser)
     online = optax.apply_updates(critics.online, updates)
     return Critics(online, _follow(critics.target, online, settings.softness), state)
 
 
 def update_actors(actors: Actors, critics: Critics, batch: Batch, settings: TD3Settings) -> Actors:
     """One step of every actor up its own deterministic policy gradient on the first critic, then its target's."""
-    first = jax.tree.map(lambda leaf: leaf[:1], critics.online)
-
-    def loss(online: MLP) -> jax.Array:
-        # A sum over actors, so that each one's gradient is that of its own loss.
-        action = jax.vmap(apply_mlp)(online, batch.observation)
-        mean = values(first, batch.observation, action)[0].mean(axis=1)
-        return -mean.sum() * (settings.batch_size if settings.loss == "sum" else 1)
-
-    optimiser = _optimiser(settings, settings.actor_rate)
-    updates, state = optimiser.update(jax.grad(loss)(actors.online), actors.optimiser)
+    critic = critics.online[0]
+    acted = forward(actors.online, batch.observation)
+    valued = forward(critic, _flat(batch.observation), _flat(acted.output))
+    # Each actor's loss is minus the mean (or sum) of its own values.
+    loss = jnp.full_like(valued.output, -1.0 / (settings.batch_size if settings.loss == "mean" else 1))
+    slope = input_gradient(critic, valued, loss).reshape(acted.output.shape)
+    gradient = parameter_gradient(actors.online, acted, slope)
+    updates, state = _optimiser(settings, settings.actor_rate).update(gradient, actors.optimiser)
     online = optax.apply_updates(actors.online, updates)
     return Actors(online, _follow(actors.target, online, settings.softness), state)
 
 
-def values(critics: MLP, observation: jax.Array, action: jax.Array) -> jax.Array:
-    """Q of every critic for [n, B] pairs: [critics, n, B]."""
-    pairs = jnp.concatenate([observation, action], axis=-1)
-    flat = pairs.reshape(-1, pairs.shape[-1])
-    return jax.vmap(apply_mlp, (0, None))(critics, flat).reshape(-1, *pairs.shape[:-1])
+def _flat(x: jax.Array) -> jax.Array:
+    """[n, B, width] as [n · B, width]: the critics are the same for all actors."""
+    return x.reshape(-1, x.shape[-1])
 
 
 def _follow(target: Any, online: Any, softness: float) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import jax
 import numpy as np
 from ribs.archives import ArchiveBase, CVTArchive, GridArchive
@@ -82,9 +84,16 @@ class Elites:
                 data["solution"], data["objective"], data["measures"], **{name: data[name] for name in _FIELDS}
             )
 
-    def sample(self, rng: np.random.Generator, number: int) -> MLP:
-        """Draw policies uniformly over filled cells, with replacement; copies, stacked."""
-        return self.policies(rng.integers(len(self), size=number))
+    def sample(self, rng: np.random.Generator, number: int, share: float = 1.0) -> MLP:
+        """Draw policies uniformly, with replacement; copies, stacked.
+
+        Args:
+            rng: Source of randomness.
+            number: How many.
+            share: Which part of the elites they are drawn from, best first; at least one.
+        """
+        best_first = np.argsort(-self.data()["objective"], kind="stable")
+        return self.policies(best_first[rng.integers(math.ceil(share * len(self)), size=number)])
 
     def policies(self, rows: np.ndarray) -> MLP:
         """The policies in `rows` of `data()`, stacked."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 
@@ -50,6 +51,12 @@ class Rollouts:
     def last_rewards(self) -> np.ndarray:
         """[N] float64, the reward of each episode's last step."""
         return self.rewards[np.arange(len(self.lengths)), self.lengths - 1].astype(np.float64)
+
+    def first(self, number: int) -> Rollouts:
+        """The first `number` episodes; views."""
+        parts: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        parts = {name: None if part is None else part[:number] for name, part in parts.items()}
+        return Rollouts(**parts)
 
     def played(self) -> np.ndarray:
         """[N, T] bool, which steps were really played."""

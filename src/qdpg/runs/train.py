@@ -89,7 +89,7 @@ class Trainer:
             self.seconds = time.perf_counter() - started
             row = self._record(generation, rollouts, told)
             if before // self.task.spec.evaluate_every < algorithm.steps // self.task.spec.evaluate_every:
-                self._evaluate(generation.population)
+                self._evaluate(generation.candidates())
             self.seconds = time.perf_counter() - started
             self.display.update(row)
             if time.perf_counter() - saved > self.checkpoint_seconds:
