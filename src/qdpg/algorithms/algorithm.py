@@ -16,6 +16,7 @@ from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay
 from qdpg.play.acting import Noise
 from qdpg.play.rollouts import Rollouts
+from qdpg.tasks.task import TaskSpec
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
@@ -104,6 +105,15 @@ class Footprint(NamedTuple):
     memory: int  # all it holds in memory, libraries aside
     checkpoint: int  # one checkpoint without the replay memory
     replay: int  # the replay memory's journal
+
+
+class Family(NamedTuple):
+    """Algorithms that share their code and the type of their settings. `name` is always the algorithm's."""
+
+    config: type  # a frozen dataclass
+    preset: Callable[[str, str, str], Any]  # (preset, task, name) → settings
+    footprint: Callable[[TaskSpec, Any, str], Footprint]  # (spec, settings, name)
+    make: Callable[[TaskSpec, Any, int, str], Algorithm]  # (spec, settings, seed, name)
 
 
 class Clock:

@@ -16,7 +16,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from qdpg.algorithms.algorithm import Clock, Footprint, Generation, Stopped, arrays_to_tree, tree_to_arrays
+from qdpg.algorithms.algorithm import (
+    Clock,
+    Family,
+    Footprint,
+    Generation,
+    Stopped,
+    arrays_to_tree,
+    tree_to_arrays,
+)
 from qdpg.errors import DivergedError, UserError
 from qdpg.learn.networks import MLP, flatten_population, init_mlp, init_population
 from qdpg.learn.td3 import Actors, Critics, TD3Settings, improve, init_actors, init_critics
@@ -27,8 +35,6 @@ from qdpg.memory.visited import NoveltyKind, Visited
 from qdpg.play.acting import Noise
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import TaskSpec
-
-Variant = Literal["qd-pg", "qd-pg-sum", "d-pg", "q-pg"]
 
 # For each variant its objectives: weights of the environment's reward and of the novelty, and share of the population.
 OBJECTIVES: dict[str, dict[str, tuple[float, float]]] = {
@@ -59,7 +65,8 @@ class Config:
         optimiser: "sgd" as printed in Table 3, or "adam", as TD3 has it.
         loss: Whether losses are sums over the minibatch, as the equations are printed, or means, as TD3 has them.
         actor_rate: Learning rate of policies (Table 3 gives one for all).
-        diversity_actor_rate: The same for policies improved for diversity; None means the same value.
+        rate_decades: Powers of ten below `actor_rate` over which the rates of policies improved for quality are spread,
+            one drawn for each, uniformly in the logarithm; 0 in the paper.
         critic_rate: Learning rate of critics.
         exploration_noise: σ of the action noise in the episodes that policies are judged by (not given).
         scouts: Further episodes per generation, of copies of policies improved for diversity, which only add to the
@@ -99,7 +106,7 @@ class Config:
     optimiser: Literal["adam", "sgd"] = "adam"
     loss: Literal["mean", "sum"] = "mean"
     actor_rate: float = 3e-4
-    diversity_actor_rate: float | None = None
+    rate_decades: float = 0.0
     critic_rate: float = 3e-4
     exploration_noise: float = 0.0
     scouts: int = 0
@@ -121,8 +128,8 @@ class Config:
     initial_policies: int = 0
 
 
-def preset(name: str, task: str) -> Config:
-    """The settings of preset `name` for `task`; an unknown task gets those of the ants.
+def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
+    """The settings of preset `name` for `task`, the same for all variants; an unknown task gets those of the ants.
 
     "paper" is Table 3 as printed. "tuned" departs from it, for point-maze in this way: Adam; smaller minibatches and
     fewer gradient steps; rewards scaled so that values are of the order of one, which small Adam steps can reach;
@@ -197,7 +204,7 @@ def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
 class QDPG:
     """QD-PG, or one of its ablations."""
 
-    def __init__(self, spec: TaskSpec, config: Config, seed: int, name: Variant = "qd-pg") -> None:
+    def __init__(self, spec: TaskSpec, config: Config, seed: int, name: str = "qd-pg") -> None:
         """Start with empty memories and fresh critics.
 
         Args:
@@ -207,7 +214,7 @@ class QDPG:
             name: Which variant.
         """
         self.spec, self.config, self.seed = spec, config, seed
-        self.name: str = name
+        self.name = name
         self.objectives, self.clock = OBJECTIVES[name], Clock()
         if config.population - round(config.genetic_share * config.population) < len(self.objectives):
             raise UserError(f"{name} needs a population with a policy per objective besides the bred ones; enlarge it.")
@@ -247,17 +254,15 @@ class QDPG:
         bred = round(config.genetic_share * config.population)
         shares = np.array_split(np.arange(config.population - bred), len(self.objectives))[::-1]
         selected = [
-            self.elites.sample(
-                rng, len(share) - config.greedy_actor, config.quality_parents if objective == "quality" else 1.0
-            )
+            self._select(objective, len(share) - config.greedy_actor, rng)
             for objective, share in zip(self.objectives, shares, strict=True)
         ]
         with self.clock.time("gradients"):
             # Objectives do not see each other while they learn, so each has a thread of its own.
             with ThreadPoolExecutor(len(shares)) as pool:
                 improving = [
-                    pool.submit(self._improve, policies, objective, jax.random.fold_in(key, i), gradient_steps, stop)
-                    for i, (objective, policies) in enumerate(zip(self.objectives, selected, strict=True))
+                    pool.submit(self._improve, actors, objective, jax.random.fold_in(key, i), gradient_steps, stop)
+                    for i, (objective, actors) in enumerate(zip(self.objectives, selected, strict=True))
                 ]
             improved = [improvement.result() for improvement in improving]
             parts = [policies for policies, _ in improved]
@@ -309,17 +314,24 @@ class QDPG:
         self.elites.load({n.removeprefix("elites/"): a for n, a in state.items() if n.startswith("elites/")})
         self.visited.set(state["visited"])
 
+    def _select(self, objective: str, number: int, rng: np.random.Generator) -> Actors:
+        """Draw copies of elites to be improved for `objective`."""
+        config, settings = self.config, self._settings(objective)
+        if objective != "quality":
+            return init_actors(self.elites.sample(rng, number), settings)
+        policies = self.elites.sample(rng, number, config.quality_parents)
+        return init_actors(policies, settings, config.actor_rate * 10 ** -rng.uniform(0, config.rate_decades, number))
+
     def _improve(
-        self, selected: MLP, objective: str, key: jax.Array, steps: int, stop: Callable[[], bool]
+        self, actors: Actors, objective: str, key: jax.Array, steps: int, stop: Callable[[], bool]
     ) -> tuple[MLP, Learner]:
-        """Improve `selected` for `objective` by `steps` gradient steps each; return them and the critics after it."""
+        """Improve `actors` for `objective` by `steps` gradient steps each; return them and the critics after it."""
         critics, greedy = self._state.learners[objective]
-        actors = init_actors(selected, self._settings(objective))
         if greedy is None:
             actors, critics = self._climb(objective, actors, critics, key, steps, stop)
             return actors.online, Learner(critics, None)
         greedy, critics = self._climb(objective, greedy, critics, key, steps, stop)
-        if not len(selected.biases[0]):  # the greedy actor is this objective's whole share
+        if not len(actors.rates):  # the greedy actor is this objective's whole share
             return greedy.online, Learner(critics, greedy)
         actors, _ = self._climb(
             objective, actors, critics, jax.random.fold_in(key, 1), self.config.greedy_steps, stop, train_critics=False
@@ -380,7 +392,6 @@ class QDPG:
 
     def _settings(self, objective: str) -> TD3Settings:
         config, diversity = self.config, objective == "diversity"
-        own_rate = diversity and config.diversity_actor_rate is not None
         return TD3Settings(
             batch_size=config.batch_size,
             discount=config.diversity_discount if diversity else config.discount,
@@ -390,7 +401,7 @@ class QDPG:
             target_noise_clip=config.target_noise_clip,
             optimiser=config.optimiser,
             loss=config.loss,
-            actor_rate=config.diversity_actor_rate if own_rate else config.actor_rate,  # type: ignore[arg-type]
+            actor_rate=config.actor_rate,
             critic_rate=config.critic_rate,
         )
 
@@ -433,3 +444,6 @@ def _repeat(population: MLP, number: int) -> MLP:
 def _concatenate(*populations: MLP) -> MLP:
     """Join populations of the same shape."""
     return jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves]), *populations)
+
+
+FAMILY = Family(Config, preset, footprint, QDPG)

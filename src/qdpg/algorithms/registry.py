@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from qdpg.algorithms import qd_pg
-from qdpg.algorithms.algorithm import Algorithm, Footprint
+from qdpg.algorithms.algorithm import Algorithm, Family, Footprint
 from qdpg.errors import UserError
 from qdpg.options import replace_options
 from qdpg.tasks.task import TaskSpec
@@ -25,18 +25,23 @@ class Entry:
     quality_selection: bool
     diversity_selection: bool
     collection: bool
+    family: Family
+
+    def summary(self) -> dict[str, str | bool]:
+        """Title and columns by name."""
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "family"}
 
 
 ALGORITHMS = {
-    "qd-pg": Entry("Quality-Diversity Policy Gradient", True, True, True, True, True),
-    "qd-pg-sum": Entry("QD-PG on the sum of both rewards", True, True, True, True, True),
-    "d-pg": Entry("QD-PG with the diversity gradient only", False, True, True, True, True),
-    "q-pg": Entry("QD-PG with the quality gradient only", True, False, True, True, True),
+    "qd-pg": Entry("Quality-Diversity Policy Gradient", True, True, True, True, True, qd_pg.FAMILY),
+    "qd-pg-sum": Entry("QD-PG on the sum of both rewards", True, True, True, True, True, qd_pg.FAMILY),
+    "d-pg": Entry("QD-PG with the diversity gradient only", False, True, True, True, True, qd_pg.FAMILY),
+    "q-pg": Entry("QD-PG with the quality gradient only", True, False, True, True, True, qd_pg.FAMILY),
 }
 PRESETS = ("tuned", "paper")
 
 
-def make_config(algorithm: str, preset: str, task: str, settings: Mapping[str, Any]) -> qd_pg.Config:
+def make_config(algorithm: str, preset: str, task: str, settings: Mapping[str, Any]) -> Any:
     """Return the settings of `algorithm` for `task`: a preset, with `settings` on top.
 
     Raises:
@@ -48,24 +53,25 @@ def make_config(algorithm: str, preset: str, task: str, settings: Mapping[str, A
         raise UserError(f"there is no algorithm {algorithm!r}; {hint}")
     if preset not in PRESETS:
         raise UserError(f"there is no preset {preset!r}; there are: {', '.join(PRESETS)}.")
-    return replace_options(qd_pg.preset(preset, task), settings, f"algorithm {algorithm!r}")
+    config = ALGORITHMS[algorithm].family.preset(preset, task, algorithm)
+    return replace_options(config, settings, f"algorithm {algorithm!r}")
 
 
-def make_algorithm(name: str, spec: TaskSpec, config: qd_pg.Config, seed: int) -> Algorithm:
+def make_algorithm(name: str, spec: TaskSpec, config: Any, seed: int) -> Algorithm:
     """Return a fresh algorithm."""
-    return qd_pg.QDPG(spec, config, seed, name)  # type: ignore[arg-type]
+    return ALGORITHMS[name].family.make(spec, config, seed, name)
 
 
-def footprint(name: str, spec: TaskSpec, config: qd_pg.Config) -> Footprint:
+def footprint(name: str, spec: TaskSpec, config: Any) -> Footprint:
     """What the algorithm will take, known before anything is allocated."""
-    return qd_pg.footprint(spec, config, name)
+    return ALGORITHMS[name].family.footprint(spec, config, name)
 
 
-def config_from_json(algorithm: str, data: Mapping[str, Any]) -> qd_pg.Config:
+def config_from_json(algorithm: str, data: Mapping[str, Any]) -> Any:
     """Return the settings that a run wrote down."""
-    return replace_options(qd_pg.Config(), data, f"algorithm {algorithm!r}")
+    return replace_options(ALGORITHMS[algorithm].family.config(), data, f"algorithm {algorithm!r}")
 
 
-def config_to_json(config: qd_pg.Config) -> dict[str, Any]:
+def config_to_json(config: Any) -> dict[str, Any]:
     """Return settings as plain data."""
     return dataclasses.asdict(config)

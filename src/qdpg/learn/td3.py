@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 
 from qdpg.learn.backprop import forward, input_gradient, parameter_gradient
@@ -54,6 +55,7 @@ class Actors(NamedTuple):
     online: MLP
     target: MLP
     optimiser: Any
+    rates: jax.Array  # [n] float32, learning rates
 
 
 class Batch(NamedTuple):
@@ -70,17 +72,26 @@ def init_critics(key: jax.Array, sizes: tuple[int, ...], settings: TD3Settings) 
     """Draw twin critics of widths `sizes` (O + A, hidden …, 1); the targets start as copies."""
     both = init_population(key, 2, sizes, output="linear")
     online = (jax.tree.map(lambda leaf: leaf[0], both), jax.tree.map(lambda leaf: leaf[1], both))
-    return Critics(online, online, _optimiser(settings, settings.critic_rate).init(online))
+    return Critics(online, online, _direction(settings).init(online))
 
 
-def init_actors(population: MLP, settings: TD3Settings) -> Actors:
-    """Make n policies ready for improvement: targets start as copies, optimisers afresh."""
+def init_actors(population: MLP, settings: TD3Settings, rates: np.ndarray | None = None) -> Actors:
+    """Make n policies ready for improvement: targets start as copies, optimisers afresh.
+
+    Args:
+        population: n policies.
+        settings: Hyper-parameters.
+        rates: [n] learning rates; all `settings.actor_rate` if not given.
+    """
     population = jax.tree.map(jnp.asarray, population)
-    return Actors(population, population, _optimiser(settings, settings.actor_rate).init(population))
+    if rates is None:
+        rates = np.full(len(population.biases[0]), settings.actor_rate)
+    return Actors(population, population, _direction(settings).init(population), jnp.asarray(rates, jnp.float32))
 
 
-def _optimiser(settings: TD3Settings, rate: float) -> optax.GradientTransformation:
-    return optax.adam(rate) if settings.optimiser == "adam" else optax.sgd(rate)
+def _direction(settings: TD3Settings) -> optax.GradientTransformation:
+    """What turns gradients into steps of learning rate one."""
+    return optax.scale_by_adam() if settings.optimiser == "adam" else optax.identity()
 
 
 @functools.partial(jax.jit, static_argnames=("settings", "train_critics"))
@@ -187,8 +198,8 @@ def update_critics(critics: Critics, policies: MLP, batch: Batch, noise: jax.Arr
     for online in critics.online:
         passed = forward(online, _flat(batch.pair))
         gradients.append(parameter_gradient(online, passed, scale * (passed.output - goal)))
-    updates, state = _optimiser(settings, settings.critic_rate).update(tuple(gradients), critics.optimiser)
-    online = optax.apply_updates(critics.online, updates)
+    steps, state = _direction(settings).update(tuple(gradients), critics.optimiser)
+    online = jax.tree.map(lambda p, step: p - settings.critic_rate * step, critics.online, steps)
     return Critics(online, _follow(critics.target, online, settings.softness), state)
 
 
@@ -201,9 +212,11 @@ def update_actors(actors: Actors, critics: Critics, batch: Batch, settings: TD3S
     loss = jnp.full_like(valued.output, -1.0 / (settings.batch_size if settings.loss == "mean" else 1))
     slope = input_gradient(critic, valued, loss).reshape(acted.output.shape)
     gradient = parameter_gradient(actors.online, acted, slope)
-    updates, state = _optimiser(settings, settings.actor_rate).update(gradient, actors.optimiser)
-    online = optax.apply_updates(actors.online, updates)
-    return Actors(online, _follow(actors.target, online, settings.softness), state)
+    steps, state = _direction(settings).update(gradient, actors.optimiser)
+    online = jax.tree.map(
+        lambda p, step: p - actors.rates.reshape(-1, *[1] * (p.ndim - 1)) * step, actors.online, steps
+    )
+    return Actors(online, _follow(actors.target, online, settings.softness), state, actors.rates)
 
 
 def _flat(x: jax.Array) -> jax.Array:
