@@ -54,6 +54,7 @@ def assert_close(network: MLP, plain, message, row: int | None = None):
         (3, (1.0, 0.0), {}),
         (3, (0.0, 1.0), {"discount": 0.9}),
         (2, (1.0, 1.0), {"delay": 3}),
+        (2, (1.0, 0.0), {"saturation_cost": 0.3}),
         (3, (1.0, 0.0), {"optimiser": "sgd", "critic_rate": 1e-3, "actor_rate": 1e-3}),
         (2, (1.0, 0.0), {"optimiser": "sgd", "loss": "sum", "critic_rate": 1e-5, "actor_rate": 1e-4}),
     ],
@@ -124,3 +125,26 @@ def test_no_steps_change_nothing(replay):
     result = improve(actors, critics, replay.view(), QUALITY, KEY, 0, 0, settings=settings)
     for a, b in zip(jax.tree.leaves((actors, critics)), jax.tree.leaves(result), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+def test_every_actor_has_its_own_learning_rate(replay):
+    settings = TD3Settings(batch_size=32, optimiser="sgd")
+    population = init_population(jax.random.key(1), 3, SIZES)
+    critics = init_critics(jax.random.key(2), CRITIC_SIZES, settings)
+    rates = np.array([0.0, 1e-3, 2e-3])
+    improved, _ = improve(
+        init_actors(population, settings, rates), critics, replay.view(), QUALITY, KEY, 0, 2, settings=settings
+    )
+    moved = [np.abs(np.asarray(improved.online.weights[0])[j] - population.weights[0][j]).max() for j in range(3)]
+    assert moved[0] == 0 < moved[1]
+    same = jax.tree.map(lambda leaf: np.repeat(leaf[2:], 2, axis=0), population)  # one policy, two rates, one minibatch
+    assert moved[2] > 0
+    slow, fast = (
+        improve(
+            init_actors(same, settings, np.full(2, rate)), critics, replay.view(), QUALITY, KEY, 0, 2, settings=settings
+        )[0]
+        for rate in (1e-3, 2e-3)
+    )
+    np.testing.assert_allclose(
+        fast.online.weights[0] - same.weights[0], 2 * (slow.online.weights[0] - same.weights[0]), rtol=0.02, atol=1e-7
+    )

@@ -18,6 +18,8 @@ from qdpg.play.acting import Noise
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import TaskSpec
 
+KINDS = ("gradients", "physics", "novelty", "memory")  # of work, as `Clock` tells them apart
+
 
 class Stopped(Exception):  # noqa: N818 - not an error
     """A generation was given up half-way because the run is to stop; nothing it learned has been kept."""

@@ -26,7 +26,7 @@ from qdpg.algorithms.algorithm import (
     tree_to_arrays,
 )
 from qdpg.errors import DivergedError, UserError
-from qdpg.learn.networks import MLP, flatten_population, init_mlp, init_population
+from qdpg.learn.networks import MLP, flatten_population, init_mlp, init_population, scale_inputs
 from qdpg.learn.td3 import Actors, Critics, TD3Settings, improve, init_actors, init_critics
 from qdpg.learn.variation import iso_line
 from qdpg.memory.elites import Elites
@@ -65,10 +65,12 @@ class Config:
         optimiser: "sgd" as printed in Table 3, or "adam", as TD3 has it.
         loss: Whether losses are sums over the minibatch, as the equations are printed, or means, as TD3 has them.
         actor_rate: Learning rate of policies (Table 3 gives one for all).
-        rate_decades: Powers of ten below `actor_rate` over which the rates of policies improved for quality are spread,
-            one drawn for each, uniformly in the logarithm; 0 in the paper.
+        rate_decades: Powers of ten below `actor_rate` over which the rates of policies are spread, one drawn for each,
+            uniformly in the logarithm; 0 in the paper.
         critic_rate: Learning rate of critics.
+        saturation_cost: Cost, in the critics' units, of the mean square of what goes into the policies' tanh.
         exploration_noise: σ of the action noise in the episodes that policies are judged by (not given).
+        diversity_noise: The same for policies improved for diversity; None means the same value.
         scouts: Further episodes per generation, of copies of policies improved for diversity, which only add to the
             replay memory and to 𝔸.
         scout_noise: σ of the action noise in them.
@@ -90,6 +92,8 @@ class Config:
             offspring then climb frozen critics.
         greedy_steps: Climbing steps of each offspring with a greedy actor (QDax: 100).
         initial_policies: Random policies to start from; 0 means one population.
+        input_scale: Factor on the first layer of policies and critics at the start; above 1, they tell near states
+            apart more easily.
     """
 
     population: int = 4
@@ -108,7 +112,9 @@ class Config:
     actor_rate: float = 3e-4
     rate_decades: float = 0.0
     critic_rate: float = 3e-4
+    saturation_cost: float = 0.0
     exploration_noise: float = 0.0
+    diversity_noise: float | None = None
     scouts: int = 0
     scout_noise: float = 0.0
     noise_correlation: float = 0.0
@@ -126,6 +132,7 @@ class Config:
     greedy_actor: bool = False
     greedy_steps: int = 100
     initial_policies: int = 0
+    input_scale: float = 1.0
 
 
 def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
@@ -245,7 +252,7 @@ class QDPG:
         rng = np.random.default_rng([self.seed, self.generation])
         if self.generation == 0:
             number = config.initial_policies or config.population
-            population = init_population(key, number, self.policy_sizes)
+            population = scale_inputs(init_population(key, number, self.policy_sizes), config.input_scale)
             return Generation(population, self._draw_seeds(rng, number), self._noise(number), self._state.learners)
 
         gradient_steps = int(self._state.last_steps * config.gradient_steps_ratio)
@@ -275,8 +282,8 @@ class QDPG:
             population = _concatenate(*parts, *(_repeat(policies, config.scouts) for policies in diverse))
         self._check_finite(population, learned)
         number = config.scouts * len(diverse)
-        seeds, noise = self._draw_seeds(rng, config.population + number), self._noise(config.population, number)
-        return Generation(population, seeds, noise, learned, number)
+        noise = self._noise(config.population, number, explorers=sum(len(p.biases[0]) for p in diverse))
+        return Generation(population, self._draw_seeds(rng, config.population + number), noise, learned, number)
 
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
         """Store the transitions in the replay memory, the states in 𝔸, and the policies in the grid."""
@@ -316,11 +323,10 @@ class QDPG:
 
     def _select(self, objective: str, number: int, rng: np.random.Generator) -> Actors:
         """Draw copies of elites to be improved for `objective`."""
-        config, settings = self.config, self._settings(objective)
-        if objective != "quality":
-            return init_actors(self.elites.sample(rng, number), settings)
-        policies = self.elites.sample(rng, number, config.quality_parents)
-        return init_actors(policies, settings, config.actor_rate * 10 ** -rng.uniform(0, config.rate_decades, number))
+        config = self.config
+        policies = self.elites.sample(rng, number, config.quality_parents if objective == "quality" else 1.0)
+        rates = config.actor_rate * 10 ** -rng.uniform(0, config.rate_decades * (objective == "quality"), number)
+        return init_actors(policies, self._settings(objective), rates)
 
     def _improve(
         self, actors: Actors, objective: str, key: jax.Array, steps: int, stop: Callable[[], bool]
@@ -403,6 +409,7 @@ class QDPG:
             loss=config.loss,
             actor_rate=config.actor_rate,
             critic_rate=config.critic_rate,
+            saturation_cost=config.saturation_cost,
         )
 
     def _init_learners(self) -> dict[str, Learner]:
@@ -413,17 +420,20 @@ class QDPG:
             settings = self._settings(objective)
             greedy = None
             if self.config.greedy_actor:
-                greedy = init_actors(init_population(jax.random.fold_in(key, 1), 1, self.policy_sizes), settings)
-            learners[objective] = Learner(init_critics(key, sizes, settings), greedy)
+                first = init_population(jax.random.fold_in(key, 1), 1, self.policy_sizes)
+                greedy = init_actors(scale_inputs(first, self.config.input_scale), settings)
+            learners[objective] = Learner(init_critics(key, sizes, settings, self.config.input_scale), greedy)
         return learners
 
     def _key(self, generation: int) -> jax.Array:
         """The random key of a generation (-1: of the start). Cheap generator: the updates draw a lot."""
         return jax.random.fold_in(jax.random.key(self.seed, impl="rbg"), generation + 1)
 
-    def _noise(self, candidates: int, scouts: int = 0) -> Noise:
-        levels = [self.config.exploration_noise] * candidates + [self.config.scout_noise] * scouts
-        return Noise(np.array(levels, np.float32), self.config.noise_correlation)
+    def _noise(self, candidates: int, scouts: int = 0, explorers: int = 0) -> Noise:
+        c = self.config
+        own = c.exploration_noise if c.diversity_noise is None else c.diversity_noise
+        levels = [own] * explorers + [c.exploration_noise] * (candidates - explorers) + [c.scout_noise] * scouts
+        return Noise(np.array(levels, np.float32), c.noise_correlation)
 
     def _draw_seeds(self, rng: np.random.Generator, number: int) -> np.ndarray:
         return rng.integers(2**31, size=number)

@@ -7,15 +7,25 @@ import json
 from rich.console import Console
 from rich.table import Table
 
+from qdpg.bench.engine import measure_engine
+from qdpg.bench.iteration import measure_iteration
+from qdpg.bench.novelty import measure_novelty
 from qdpg.bench.rollouts import measure_rollouts
 from qdpg.errors import UserError
+
+MEASURES = {
+    "engine": measure_engine,
+    "iteration": measure_iteration,
+    "novelty": measure_novelty,
+    "rollouts": measure_rollouts,
+}
 
 
 def run(what: str, turns: int, as_json: bool) -> int:
     """Measure and print."""
     if turns < 1:
         raise UserError(f"--turns is {turns}, but must be at least 1.")
-    results = {"rollouts": measure_rollouts}[what](turns)
+    results = MEASURES[what](turns)
     if as_json:
         print(json.dumps(results))
         return 0

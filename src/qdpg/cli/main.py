@@ -171,7 +171,11 @@ def play(
 
 
 @app.command
-def bench(what: tyro.conf.Positional[Literal["rollouts"]] = "rollouts", turns: int = 5, as_json: AsJson = False) -> int:
+def bench(
+    what: tyro.conf.Positional[Literal["engine", "iteration", "novelty", "rollouts"]] = "engine",
+    turns: int = 5,
+    as_json: AsJson = False,
+) -> int:
     """Measure speed on this machine.
 
     Args:

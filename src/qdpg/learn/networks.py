@@ -62,6 +62,12 @@ def init_population(
     return MLP(tuple(weights), tuple(biases), hidden, output)  # type: ignore[arg-type]
 
 
+def scale_inputs(network: MLP, factor: float) -> MLP:
+    """Multiply the first layer, weights and biases: a network that tells near inputs apart more easily."""
+    first = (factor * network.weights[0], factor * network.biases[0])
+    return eqx.tree_at(lambda n: (n.weights[0], n.biases[0]), network, first)
+
+
 def apply_mlp(network: MLP, x: jax.Array) -> jax.Array:
     """Apply one network to inputs [..., fan_in]; for a population use `jax.vmap`."""
     last = len(network.weights) - 1

@@ -18,7 +18,7 @@ import optax
 
 from qdpg.learn.backprop import forward, input_gradient, parameter_gradient
 from qdpg.learn.draws import random_bits, random_normal
-from qdpg.learn.networks import MLP, init_population
+from qdpg.learn.networks import MLP, init_population, scale_inputs
 from qdpg.memory.replay import CONTINUES, NOVELTY, REWARD, ReplayView
 
 
@@ -36,8 +36,10 @@ class TD3Settings:
     loss: Literal["mean", "sum"] = "mean"  # over the minibatch
     actor_rate: float = 3e-4
     critic_rate: float = 3e-4
+    saturation_cost: float = 0.0  # of the squares of what goes into the actors' tanh
 
 
+_NEARLY_ONE = 1.0 - 1e-6  # the largest action whose tanh can be undone in single precision
 Twins = tuple[MLP, MLP]  # apart, not stacked: products of the two are faster one by one
 
 
@@ -68,9 +70,9 @@ class Batch(NamedTuple):
     following: jax.Array  # next observation
 
 
-def init_critics(key: jax.Array, sizes: tuple[int, ...], settings: TD3Settings) -> Critics:
+def init_critics(key: jax.Array, sizes: tuple[int, ...], settings: TD3Settings, input_scale: float = 1.0) -> Critics:
     """Draw twin critics of widths `sizes` (O + A, hidden …, 1); the targets start as copies."""
-    both = init_population(key, 2, sizes, output="linear")
+    both = scale_inputs(init_population(key, 2, sizes, output="linear"), input_scale)
     online = (jax.tree.map(lambda leaf: leaf[0], both), jax.tree.map(lambda leaf: leaf[1], both))
     return Critics(online, online, _direction(settings).init(online))
 
@@ -211,7 +213,12 @@ def update_actors(actors: Actors, critics: Critics, batch: Batch, settings: TD3S
     # Each actor's loss is minus the mean (or sum) of its own values.
     loss = jnp.full_like(valued.output, -1.0 / (settings.batch_size if settings.loss == "mean" else 1))
     slope = input_gradient(critic, valued, loss).reshape(acted.output.shape)
-    gradient = parameter_gradient(actors.online, acted, slope)
+    inner: jax.Array | float = 0.0
+    if settings.saturation_cost:
+        # Deep in the tanh the value's gradient vanishes, and a policy that is wrong there could never turn back.
+        inside = jnp.arctanh(jnp.clip(acted.output, -_NEARLY_ONE, _NEARLY_ONE))
+        inner = -2.0 * settings.saturation_cost * loss[0, 0] * inside
+    gradient = parameter_gradient(actors.online, acted, slope, inner)
     steps, state = _direction(settings).update(gradient, actors.optimiser)
     online = jax.tree.map(
         lambda p, step: p - actors.rates.reshape(-1, *[1] * (p.ndim - 1)) * step, actors.online, steps

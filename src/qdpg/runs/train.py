@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from qdpg.algorithms.algorithm import Generation, Stopped
+from qdpg.algorithms.algorithm import KINDS, Generation, Stopped
 from qdpg.errors import DivergedError, UserError
 from qdpg.learn.networks import MLP
 from qdpg.play.player import Player, make_player
@@ -21,7 +21,6 @@ from qdpg.runs.run import Run, RunConfig
 
 LOGS = ("metrics", "episodes", "evaluations")
 FRESH_STARTS = 20  # episodes that an elite must solve on average
-_KINDS = ("gradients", "physics", "novelty", "memory")
 _EVALUATION = 2**31  # evaluations draw their reset seeds from here on; training stays below
 
 
@@ -58,7 +57,7 @@ class Trainer:
         for name, log in self.logs.items():
             log.truncate(found.logs[name] if found else 0)
         self.seconds = found.seconds["all"] if found else 0.0
-        for kind in _KINDS:
+        for kind in KINDS:
             self.algorithm.clock.seconds[kind] = found.seconds[kind] if found else 0.0
         self.events = TensorBoardLog(run.path, self.algorithm.steps)
         self.is_solved = self.settings.until_solved and self._was_solved()
@@ -102,7 +101,7 @@ class Trainer:
         """Write a checkpoint, and the elites as files of their own."""
         try:
             lengths = {name: log.sync() for name, log in self.logs.items()}
-            seconds = {"all": self.seconds, **{kind: self.algorithm.clock.seconds[kind] for kind in _KINDS}}
+            seconds = {"all": self.seconds, **{kind: self.algorithm.clock.seconds[kind] for kind in KINDS}}
             settings = self.settings
             about = {
                 "task": settings.task,
@@ -126,7 +125,7 @@ class Trainer:
     def _record(self, generation: Generation, rollouts: Rollouts, told: dict[str, Any]) -> dict[str, Any]:
         """Write a row of metrics and a row per episode."""
         algorithm, elites, spec = self.algorithm, self.algorithm.elites, self.task.spec
-        clock = {f"{kind}_seconds": algorithm.clock.seconds[kind] for kind in _KINDS}
+        clock = {f"{kind}_seconds": algorithm.clock.seconds[kind] for kind in KINDS}
         per_episode = told.pop("episodes", {})
         row = {
             "generation": algorithm.generation,
