@@ -105,7 +105,7 @@ def shared_preset(name: str, task: str) -> dict[str, Any]:
         return point if task == "point-maze" else {}
     small = {"evaluations": 1, "action_noise": 0.0, "initialisation": "uniform"}
     if task == "point-maze":
-        return {**point, **small, "pairs": 20, "sigma": 0.1, "rate": 0.1, "decay": 0.0}
+        return {**point, **small, "pairs": 10, "sigma": 0.1, "rate": 0.2, "decay": 0.0}
     return {**small, "pairs": 50, "cells": (7, 7)}
 
 
