@@ -49,7 +49,7 @@ class Weight(NamedTuple):
 
     def adapt(self, fitness: float, config: Config) -> Weight:
         """The weight after a policy of this fitness; the first one always counts as improvement."""
-        if fitness > self.best + config.improvement * abs(self.best) or np.isneginf(self.best):
+        if np.isneginf(self.best) or fitness > self.best + config.improvement * abs(self.best):
             return Weight(np.minimum(1.0, self.value + config.weight_step), np.asarray(fitness), np.asarray(0))
         if self.stagnant + 1 < config.patience:
             return self._replace(stagnant=self.stagnant + 1)
