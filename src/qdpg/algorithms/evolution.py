@@ -106,7 +106,7 @@ def shared_preset(name: str, task: str) -> dict[str, Any]:
     small = {"evaluations": 1, "action_noise": 0.0, "initialisation": "uniform"}
     if task == "point-maze":
         return {**point, **small, "pairs": 10, "sigma": 0.1, "rate": 0.2, "decay": 0.0}
-    return {**small, "pairs": 50, "cells": (7, 7)}
+    return {**small, "pairs": 50, "cells": (7, 7), "chunk": 20}
 
 
 def proportional(values: np.ndarray) -> np.ndarray:
