@@ -1,5 +1,7 @@
 """What all evolution strategies share: chunks, counters, evaluation, memory."""
 
+import time
+
 import jax
 import numpy as np
 import pytest
@@ -175,7 +177,6 @@ def test_perturbations_are_played_fast():
     algorithm.player = make_player(task)
     evolve(algorithm)
     algorithm.ask()  # compiles
-    before = dict(algorithm.clock.seconds)
+    began = time.perf_counter()
     tried = algorithm.ask().tried
-    spent = sum(algorithm.clock.seconds[kind] - before[kind] for kind in ("physics", "gradients", "novelty"))
-    assert tried.steps / spent > 100_000
+    assert tried.steps / (time.perf_counter() - began) > 100_000

@@ -302,10 +302,9 @@ class EvolutionStrategy(ABC):
             pairs = np.arange(first, min(first + config.chunk // 2, config.pairs))
             with self.clock.time("gradients"):
                 population = self._plain(perturb(centre, config.sigma, self._source, pairs))
-            with self.clock.time("physics"):
-                rollouts = self.player.play(
-                    population, np.repeat(seeds[pairs], 2), noise=Noise(config.action_noise), record=False
-                )
+            rollouts = self.player.play(
+                population, np.repeat(seeds[pairs], 2), noise=Noise(config.action_noise), record=False
+            )
             fitness.append(rollouts.fitness)
             behaviours.append(rollouts.behaviours)
             steps += rollouts.steps

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from qdpg.algorithms.algorithm import Generation, Stopped, TriesOut
+from qdpg.algorithms.algorithm import Clock, Generation, Stopped, TriesOut
 from qdpg.errors import DivergedError, UserError
 from qdpg.learn.networks import MLP
 from qdpg.play.acting import NO_NOISE, Noise
@@ -39,14 +39,15 @@ class Display(Protocol):
 
 
 class _Watched:
-    """A player that tells somebody how many steps it has just played."""
+    """A player that is timed, and that tells somebody how many steps it has just played."""
 
-    def __init__(self, player: Player, report: Callable[[int], None]) -> None:
-        self._player, self._report = player, report
+    def __init__(self, player: Player, clock: Clock, report: Callable[[int], None]) -> None:
+        self._player, self._clock, self._report = player, clock, report
 
     def play(self, population: MLP, seeds: np.ndarray, *, noise: Noise = NO_NOISE, record: bool = True) -> Rollouts:
         """See `Player.play`."""
-        rollouts = self._player.play(population, seeds, noise=noise, record=record)
+        with self._clock.time("physics"):
+            rollouts = self._player.play(population, seeds, noise=noise, record=record)
         self._report(rollouts.steps)
         return rollouts
 
@@ -67,7 +68,7 @@ class Trainer:
         self.task, self.algorithm = self.settings.make()
         self.player: Player = make_player(self.task)
         if isinstance(self.algorithm, TriesOut):
-            self.algorithm.player = _Watched(self.player, self._show_trials)
+            self.algorithm.player = _Watched(self.player, self.algorithm.clock, self._show_trials)
         self._tried = 0  # steps tried out so far in the present generation
         self.checkpoints = Checkpoints(run.path / "checkpoints")
         self.logs = {name: CsvLog(run.path / f"{name}.csv") for name in LOGS}
