@@ -6,7 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import numpy as np
@@ -15,6 +15,7 @@ from qdpg.learn.networks import MLP
 from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay
 from qdpg.play.acting import Noise
+from qdpg.play.player import Player
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import TaskSpec
 
@@ -25,6 +26,16 @@ class Stopped(Exception):  # noqa: N818 - not an error
     """A generation was given up half-way because the run is to stop; nothing it learned has been kept."""
 
 
+class Tried(NamedTuple):
+    """What an algorithm played by itself on the way to its proposal; it counts like everything else."""
+
+    episodes: int = 0
+    steps: int = 0
+
+
+NOTHING = Tried()
+
+
 class Generation(NamedTuple):
     """What `ask` proposes: policies to play, and what to remember if they are."""
 
@@ -33,6 +44,8 @@ class Generation(NamedTuple):
     noise: Noise  # on the actions
     learned: Any = None  # becomes part of the algorithm's state in `tell`, and not before
     scouts: int = 0  # how many, the last ones, only gather transitions and are no candidates for anything
+    record: bool = True  # whether observations and actions are wanted
+    tried: Tried = NOTHING
 
     def candidates(self) -> MLP:
         """The policies that are not scouts."""
@@ -101,6 +114,16 @@ class Algorithm(Protocol):
         ...
 
 
+@runtime_checkable
+class TriesOut(Protocol):
+    """An algorithm that plays policies inside `ask`, only to learn what to propose: an evolution strategy.
+
+    Whoever trains it gives it a player first. What it plays is not recorded; `Generation.tried` says how much it was.
+    """
+
+    player: Player | None
+
+
 class Footprint(NamedTuple):
     """Bytes that an algorithm will take at most."""
 
@@ -132,6 +155,16 @@ class Clock:
             yield
         finally:
             self.seconds[kind] += time.perf_counter() - began
+
+
+def with_prefix(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Put `prefix` before every name."""
+    return {prefix + name: array for name, array in arrays.items()}
+
+
+def without_prefix(prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays whose name begins with `prefix`, without it."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def tree_to_arrays(tree: Any) -> dict[str, np.ndarray]:

@@ -5,7 +5,6 @@ QD-PG and its three ablations. Read `ask` and `tell` beside Algorithm 1 of the p
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,9 +23,11 @@ from qdpg.algorithms.algorithm import (
     Stopped,
     arrays_to_tree,
     tree_to_arrays,
+    with_prefix,
+    without_prefix,
 )
 from qdpg.errors import DivergedError, UserError
-from qdpg.learn.networks import MLP, flatten_population, init_mlp, init_population, scale_inputs
+from qdpg.learn.networks import MLP, count_parameters, flatten_population, init_mlp, init_population, scale_inputs
 from qdpg.learn.td3 import Actors, Critics, TD3Settings, improve, init_actors, init_critics
 from qdpg.learn.variation import iso_line
 from qdpg.memory.elites import Elites
@@ -195,12 +196,8 @@ class State(NamedTuple):
 
 def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
     """What a run will take, known before anything is allocated."""
-
-    def parameters(*sizes: int) -> int:
-        return sum((fan_in + 1) * fan_out for fan_in, fan_out in itertools.pairwise(sizes))
-
-    policy = parameters(spec.observation_size, *config.hidden, spec.action_size)
-    critic = parameters(spec.observation_size + spec.action_size, *config.hidden, 1)
+    policy = count_parameters(spec.observation_size, *config.hidden, spec.action_size)
+    critic = count_parameters(spec.observation_size + spec.action_size, *config.hidden, 1)
     cells = config.cells if isinstance(config.cells, int) else math.prod(config.cells)
     learners = len(OBJECTIVES[name]) * 4 * (2 * critic + policy)  # online, target, and two moments of Adam
     state = 4 * (learners + cells * policy + config.visited_size * spec.descriptor_size)
@@ -225,11 +222,6 @@ class QDPG:
         self.objectives, self.clock = OBJECTIVES[name], Clock()
         if config.population - round(config.genetic_share * config.population) < len(self.objectives):
             raise UserError(f"{name} needs a population with a policy per objective besides the bred ones; enlarge it.")
-        if not isinstance(config.cells, int) and len(config.cells) != spec.descriptor_size:
-            raise UserError(
-                f"{spec.name} has {spec.descriptor_size} descriptors, but cells is {config.cells}; give one number of "
-                "cells for each, as in --set cells=10,10, or a single number for a Voronoi tessellation."
-            )
         self.policy_sizes = (spec.observation_size, *config.hidden, spec.action_size)
         self.elites = Elites(spec, init_mlp(jax.random.key(0), self.policy_sizes), config.cells, seed)
         self.replay = Replay(config.replay_size, spec.observation_size, spec.action_size, spec.descriptor_size)
@@ -309,16 +301,17 @@ class QDPG:
 
     def state(self) -> dict[str, np.ndarray]:
         """Everything but the replay memory."""
-        arrays = {f"state{name}": array for name, array in tree_to_arrays(self._state).items()}
-        arrays |= {f"elites/{name}": array for name, array in self.elites.data().items()}
-        return arrays | {"visited": self.visited.descriptors}
+        return {
+            **with_prefix("state", tree_to_arrays(self._state)),
+            **with_prefix("elites/", self.elites.data()),
+            "visited": self.visited.descriptors,
+        }
 
     def load(self, state: dict[str, np.ndarray]) -> None:
         """Take up a state that `state()` returned."""
-        own = {name.removeprefix("state"): array for name, array in state.items() if name.startswith("state")}
-        tree = arrays_to_tree(own, self._state)
+        tree = arrays_to_tree(without_prefix("state", state), self._state)
         self._state = State(int(tree.generation), int(tree.steps), int(tree.last_steps), tree.learners)
-        self.elites.load({n.removeprefix("elites/"): a for n, a in state.items() if n.startswith("elites/")})
+        self.elites.load(without_prefix("elites/", state))
         self.visited.set(state["visited"])
 
     def _select(self, objective: str, number: int, rng: np.random.Generator) -> Actors:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from qdpg.algorithms import qd_pg
+from qdpg.algorithms import map_elites, me_es, ns_es, qd_pg
 from qdpg.algorithms.algorithm import Algorithm, Family, Footprint
 from qdpg.errors import UserError
 from qdpg.options import replace_options
@@ -37,6 +37,12 @@ ALGORITHMS = {
     "qd-pg-sum": Entry("QD-PG on the sum of both rewards", True, True, True, True, True, qd_pg.FAMILY),
     "d-pg": Entry("QD-PG with the diversity gradient only", False, True, True, True, True, qd_pg.FAMILY),
     "q-pg": Entry("QD-PG with the quality gradient only", True, False, True, True, True, qd_pg.FAMILY),
+    "map-elites": Entry("MAP-Elites on a grid", False, False, True, True, True, map_elites.FAMILY),
+    "cvt-map-elites": Entry("MAP-Elites on a Voronoi tessellation", False, False, True, True, True, map_elites.FAMILY),
+    "me-es": Entry("MAP-Elites with evolution strategies", False, False, True, True, True, me_es.FAMILY),
+    "ns-es": Entry("Novelty search with evolution strategies", False, False, False, True, True, ns_es.FAMILY),
+    "nsr-es": Entry("NS-ES with fitness and novelty in equal parts", False, False, True, True, True, ns_es.FAMILY),
+    "nsra-es": Entry("NS-ES with an adaptive part of fitness", False, False, True, True, True, ns_es.FAMILY),
 }
 PRESETS = ("tuned", "paper")
 

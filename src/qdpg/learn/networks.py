@@ -68,6 +68,37 @@ def scale_inputs(network: MLP, factor: float) -> MLP:
     return eqx.tree_at(lambda n: (n.weights[0], n.biases[0]), network, first)
 
 
+def init_normalised(
+    rng: np.random.Generator,
+    number: int,
+    sizes: tuple[int, ...],
+    output_scale: float,
+    hidden: Activation = "tanh",
+    output: Activation = "tanh",
+) -> MLP:
+    """Draw `number` networks whose units each have incoming weights of length one, and no biases, stacked.
+
+    Args:
+        rng: Where the draws come from.
+        number: How many.
+        sizes: Widths from input to output.
+        output_scale: Length of the incoming weights of the last layer's units; a small one makes hardly any action.
+        hidden: Activation after every layer but the last.
+        output: Activation after the last layer.
+    """
+    layers = list(itertools.pairwise(sizes))
+    weights = [rng.standard_normal((number, *layer), np.float32) for layer in layers]
+    weights = [weight / np.linalg.norm(weight, axis=1, keepdims=True) for weight in weights]
+    weights[-1] *= np.float32(output_scale)
+    biases = [np.zeros((number, fan_out), np.float32) for _, fan_out in layers]
+    return MLP(tuple(weights), tuple(biases), hidden, output)  # type: ignore[arg-type]
+
+
+def count_parameters(*sizes: int) -> int:
+    """Weights and biases of a network with these widths from input to output."""
+    return sum((fan_in + 1) * fan_out for fan_in, fan_out in itertools.pairwise(sizes))
+
+
 def apply_mlp(network: MLP, x: jax.Array) -> jax.Array:
     """Apply one network to inputs [..., fan_in]; for a population use `jax.vmap`."""
     last = len(network.weights) - 1

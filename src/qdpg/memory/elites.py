@@ -8,6 +8,7 @@ import jax
 import numpy as np
 from ribs.archives import ArchiveBase, CVTArchive, GridArchive
 
+from qdpg.errors import UserError
 from qdpg.learn.networks import MLP, flatten_population, unflatten_population
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import TaskSpec
@@ -34,7 +35,15 @@ class Elites:
             template: One policy (no leading axis) that gives the shapes.
             cells: Cells per dimension of a Cartesian grid, or the number of cells of a centroidal Voronoi tessellation.
             seed: Where the tessellation's centroids come from.
+
+        Raises:
+            UserError: The cells do not fit the behaviours.
         """
+        if not isinstance(cells, int) and len(cells) != spec.descriptor_size:
+            raise UserError(
+                f"{spec.name} has {spec.descriptor_size} descriptors, but cells is {cells}; give one number of "
+                "cells for each, as in --set cells=10,10, or a single number for a Voronoi tessellation."
+            )
         self.spec, self.template = spec, template
         vectors = flatten_population(jax.tree.map(lambda leaf: leaf[None], template))
         common = {

@@ -41,7 +41,7 @@ class Visited:
         candidates = np.ascontiguousarray(candidates, np.float32)
         known = np.full((len(candidates), self.neighbours), np.inf)
         if len(self):
-            known[:, : min(self.neighbours, len(self))] = self._distances(candidates)
+            known[:, : min(self.neighbours, len(self))] = self._distances(candidates, self.neighbours)
         accepted = _judge(candidates, known, self.threshold)
         self.set(np.concatenate([self.descriptors, candidates[accepted]])[-self.capacity :])
         return int(accepted.sum())
@@ -51,26 +51,27 @@ class Visited:
         self.descriptors = descriptors
         self._tree = None
 
-    def novelty(self, queries: np.ndarray, kind: NoveltyKind = "mean") -> np.ndarray:
+    def novelty(self, queries: np.ndarray, kind: NoveltyKind = "mean", held: bool = False) -> np.ndarray:
         """How far `queries` [m, D] are from their K nearest neighbours, [m] float32; zero while nothing is held.
 
         Args:
-            queries: State descriptors; one that is itself in the archive counts as its own neighbour.
+            queries: State descriptors; one that is itself in the archive counts as its own neighbour, unless `held`.
             kind: Mean of the distances (the paper's appendix), their sum (its main text), or the mean of their squares
                 (QDax).
+            held: All queries are in the archive: the nearest neighbour, which is the query itself, does not count.
         """
-        if not len(self):
+        if len(self) <= held:
             return np.zeros(len(queries), np.float32)
-        distances = self._distances(queries)
+        distances = self._distances(queries, self.neighbours + held)[:, int(held) :]
         if kind == "sum":
             return distances.sum(axis=1).astype(np.float32)
         return (distances**2 if kind == "squared" else distances).mean(axis=1).astype(np.float32)
 
-    def _distances(self, queries: np.ndarray) -> np.ndarray:
-        """Distances to the nearest neighbours in ascending order, [m, min(K, n)] float64."""
+    def _distances(self, queries: np.ndarray, neighbours: int) -> np.ndarray:
+        """Distances to the nearest neighbours in ascending order, [m, min(neighbours, n)] float64."""
         if self._tree is None:
             self._tree = cKDTree(self.descriptors)
-        nearest = list(range(1, min(self.neighbours, len(self)) + 1))  # a list keeps the axis even for one neighbour
+        nearest = list(range(1, min(neighbours, len(self)) + 1))  # a list keeps the axis even for one neighbour
         return self._tree.query(queries, k=nearest, workers=-1)[0]
 
 

@@ -54,8 +54,12 @@ class Rollouts:
 
     def first(self, number: int) -> Rollouts:
         """The first `number` episodes; views."""
+        return self.take(slice(number))
+
+    def take(self, rows: np.ndarray | slice) -> Rollouts:
+        """The episodes in `rows`."""
         parts: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        parts = {name: None if part is None else part[:number] for name, part in parts.items()}
+        parts = {name: None if part is None else part[rows] for name, part in parts.items()}
         return Rollouts(**parts)
 
     def played(self) -> np.ndarray:

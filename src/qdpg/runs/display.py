@@ -63,7 +63,7 @@ class ProgressDisplay:
         self._began = self._began or (steps, seconds)
         elapsed = seconds - self._began[1]
         speed = (steps - self._began[0]) / elapsed if elapsed > 0 else 0.0
-        left = f"{(self._total - steps) / speed:,.0f} s left" if speed > 0 else "…"
+        left = f"{max(self._total - steps, 0) / speed:,.0f} s left" if speed > 0 else "…"
         shares = "/".join(f"{100 * row.get(f'{kind}_seconds', 0.0) / max(seconds, 1e-9):.0f}%" for kind in _KINDS)
         return (
             f"{speed:,.0f} steps/s  {left}  cells {row['cells']}  QD {row['qd_score']:,.0f}  "

@@ -9,9 +9,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from qdpg.algorithms.algorithm import KINDS, Generation, Stopped
+from qdpg.algorithms.algorithm import KINDS, Clock, Generation, Stopped, TriesOut
 from qdpg.errors import DivergedError, UserError
 from qdpg.learn.networks import MLP
+from qdpg.play.acting import NO_NOISE, Noise
 from qdpg.play.player import Player, make_player
 from qdpg.play.rollouts import Rollouts
 from qdpg.runs.checkpoint import Checkpoints
@@ -36,6 +37,20 @@ class Display(Protocol):
         ...
 
 
+class _Watched:
+    """A player that is timed, and that tells somebody how many steps it has just played."""
+
+    def __init__(self, player: Player, clock: Clock, report: Callable[[int], None]) -> None:
+        self._player, self._clock, self._report = player, clock, report
+
+    def play(self, population: MLP, seeds: np.ndarray, *, noise: Noise = NO_NOISE, record: bool = True) -> Rollouts:
+        """See `Player.play`."""
+        with self._clock.time("physics"):
+            rollouts = self._player.play(population, seeds, noise=noise, record=record)
+        self._report(rollouts.steps)
+        return rollouts
+
+
 class Trainer:
     """One training, new or resumed."""
 
@@ -51,6 +66,9 @@ class Trainer:
         self.settings: RunConfig = run.settings
         self.task, self.algorithm = self.settings.make()
         self.player: Player = make_player(self.task)
+        if isinstance(self.algorithm, TriesOut):
+            self.algorithm.player = _Watched(self.player, self.algorithm.clock, self._show_trials)
+        self._tried = 0  # steps tried out so far in the present generation
         self.checkpoints = Checkpoints(run.path / "checkpoints")
         self.logs = {name: CsvLog(run.path / f"{name}.csv") for name in LOGS}
         found = self.checkpoints.restore(self.algorithm, display.say)
@@ -68,12 +86,16 @@ class Trainer:
         Raises:
             DivergedError: Something is not finite any more. The last checkpoint stays as it is.
         """
-        algorithm, started, saved = self.algorithm, time.perf_counter() - self.seconds, time.perf_counter()
+        algorithm, saved = self.algorithm, time.perf_counter()
+        self._started = time.perf_counter() - self.seconds
         while algorithm.steps < self.settings.steps and not stop() and not self.is_solved:
+            self._tried = 0
             try:
                 generation = algorithm.ask(stop)
                 with algorithm.clock.time("physics"):
-                    rollouts = self.player.play(generation.population, generation.seeds, noise=generation.noise)
+                    rollouts = self.player.play(
+                        generation.population, generation.seeds, noise=generation.noise, record=generation.record
+                    )
             except Stopped:
                 break
             except DivergedError as error:
@@ -85,11 +107,11 @@ class Trainer:
                 ) from error
             before = algorithm.steps
             told = algorithm.tell(generation, rollouts)
-            self.seconds = time.perf_counter() - started
+            self.seconds = time.perf_counter() - self._started
             row = self._record(generation, rollouts, told)
             if before // self.task.spec.evaluate_every < algorithm.steps // self.task.spec.evaluate_every:
                 self._evaluate(generation.candidates())
-            self.seconds = time.perf_counter() - started
+            self.seconds = time.perf_counter() - self._started
             self.display.update(row)
             if time.perf_counter() - saved > self.checkpoint_seconds:
                 self.save()
@@ -109,7 +131,7 @@ class Trainer:
                 "algorithm": settings.algorithm,
                 "seed": settings.seed,
                 "steps": self.algorithm.steps,
-                "noise_correlation": self.algorithm.config.noise_correlation,
+                "noise_correlation": getattr(self.algorithm.config, "noise_correlation", 0.0),
                 "cells": self.algorithm.config.cells,
                 "archive_seed": settings.seed,
             }
@@ -122,25 +144,37 @@ class Trainer:
             ) from error
         return path
 
-    def _record(self, generation: Generation, rollouts: Rollouts, told: dict[str, Any]) -> dict[str, Any]:
-        """Write a row of metrics and a row per episode."""
-        algorithm, elites, spec = self.algorithm, self.algorithm.elites, self.task.spec
-        clock = {f"{kind}_seconds": algorithm.clock.seconds[kind] for kind in KINDS}
-        per_episode = told.pop("episodes", {})
-        row = {
+    def _show_trials(self, steps: int) -> None:
+        """Show that `steps` more have been tried out in the present generation, which may take long."""
+        self._tried += steps
+        self.seconds = time.perf_counter() - self._started
+        self.display.update(self._status(self._tried))
+
+    def _status(self, tried: int = 0) -> dict[str, Any]:
+        """How far training has come, `tried` steps into the present generation."""
+        algorithm, elites = self.algorithm, self.algorithm.elites
+        return {
             "generation": algorithm.generation,
-            "steps": algorithm.steps,
+            "steps": algorithm.steps + tried,
             "seconds": self.seconds,
-            "episodes": len(rollouts.seeds),
             "cells": len(elites),
             "coverage": elites.coverage,
             "qd_score": elites.qd_score,
             "best_fitness": elites.best_fitness,
+            **{f"{kind}_seconds": algorithm.clock.seconds[kind] for kind in KINDS},
+        }
+
+    def _record(self, generation: Generation, rollouts: Rollouts, told: dict[str, Any]) -> dict[str, Any]:
+        """Write a row of metrics and a row per episode."""
+        algorithm, spec, status = self.algorithm, self.task.spec, self._status()
+        per_episode = told.pop("episodes", {})
+        row = {
+            **status,
+            "episodes": generation.tried.episodes + len(rollouts.seeds),
             "generation_best": rollouts.fitness.max(),
             "generation_median": np.median(rollouts.fitness),
             **told,
-            **clock,
-            "rest_seconds": self.seconds - sum(clock.values()),
+            "rest_seconds": self.seconds - sum(status[f"{kind}_seconds"] for kind in KINDS),
         }
         self.logs["metrics"].append([row])
         self.logs["episodes"].append(
