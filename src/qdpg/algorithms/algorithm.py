@@ -139,7 +139,11 @@ def tree_to_arrays(tree: Any) -> dict[str, np.ndarray]:
 
 
 def arrays_to_tree(arrays: dict[str, np.ndarray], like: Any) -> Any:
-    """The inverse of `tree_to_arrays`, for a tree shaped like `like`."""
+    """The inverse of `tree_to_arrays`, for a tree shaped like `like`; plain numbers become plain numbers again."""
+
+    def restore(array: np.ndarray, leaf: Any) -> Any:
+        return type(leaf)(array) if isinstance(leaf, int | float) else array.reshape(np.shape(leaf))
+
     paths, structure = jax.tree_util.tree_flatten_with_path(like)
-    leaves = [arrays[jax.tree_util.keystr(path)].reshape(np.shape(leaf)) for path, leaf in paths]
+    leaves = [restore(arrays[jax.tree_util.keystr(path)], leaf) for path, leaf in paths]
     return jax.tree_util.tree_unflatten(structure, leaves)

@@ -35,7 +35,7 @@ class Elites:
             cells: Cells per dimension of a Cartesian grid, or the number of cells of a centroidal Voronoi tessellation.
             seed: Where the tessellation's centroids come from.
         """
-        self.spec, self.template = spec, template
+        self.spec, self.template, self.cells = spec, template, cells
         vectors = flatten_population(jax.tree.map(lambda leaf: leaf[None], template))
         common = {
             "solution_dim": vectors.shape[1],

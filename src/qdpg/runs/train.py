@@ -110,8 +110,8 @@ class Trainer:
                 "algorithm": settings.algorithm,
                 "seed": settings.seed,
                 "steps": self.algorithm.steps,
-                "noise_correlation": self.algorithm.config.noise_correlation,
-                "cells": self.algorithm.config.cells,
+                "noise_correlation": getattr(self.algorithm.config, "noise_correlation", 0.0),
+                "cells": self.algorithm.elites.cells,
                 "archive_seed": settings.seed,
             }
             path = self.checkpoints.write(self.algorithm, lengths, seconds)
