@@ -46,6 +46,7 @@ OBJECTIVES: dict[str, dict[str, tuple[float, float]]] = {
     "qd-pg-sum": {"sum": (1.0, 1.0)},
     "d-pg": {"diversity": (0.0, 1.0)},
     "q-pg": {"quality": (1.0, 0.0)},
+    "pga-me": {"quality": (1.0, 0.0)},
 }
 
 
