@@ -142,7 +142,8 @@ def arrays_to_tree(arrays: dict[str, np.ndarray], like: Any) -> Any:
     """The inverse of `tree_to_arrays`, for a tree shaped like `like`; plain numbers become plain numbers again."""
 
     def restore(array: np.ndarray, leaf: Any) -> Any:
-        return type(leaf)(array) if isinstance(leaf, int | float) else array.reshape(np.shape(leaf))
+        array = array.reshape(np.shape(leaf))  # files hold no arrays without axes
+        return array.item() if isinstance(leaf, int | float) else array
 
     paths, structure = jax.tree_util.tree_flatten_with_path(like)
     leaves = [restore(arrays[jax.tree_util.keystr(path)], leaf) for path, leaf in paths]

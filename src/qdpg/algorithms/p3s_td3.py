@@ -68,7 +68,7 @@ def preset(name: str, task: str, algorithm: str = "p3s-td3") -> Config:
         paper = replace(paper, cells=(7, 7), start_steps=10_000)
     if name == "paper":
         return paper
-    tuned = tune(paper, task)
+    tuned = replace(tune(paper, task), actor_rate=3e-4)  # see there
     return replace(tuned, hidden=(256, 256), gradient_steps_ratio=0.1) if task.startswith("ant-") else tuned
 
 

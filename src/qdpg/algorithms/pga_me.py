@@ -54,7 +54,6 @@ def preset(name: str, task: str, algorithm: str = "pga-me") -> Config:
             initial_policies=20,
             critic_steps=1_500,
             greedy_steps=100,
-            actor_rate=1e-3,
             critic_rate=1e-3,
             batch_size=100,
             softness=0.01,

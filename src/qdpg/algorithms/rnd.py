@@ -16,7 +16,7 @@ from qdpg.algorithms.algorithm import Family, Footprint
 from qdpg.algorithms.pieces import generation_key, parameters, td3_footprint
 from qdpg.algorithms.td3 import TD3, Learner, tune
 from qdpg.algorithms.td3 import Config as TD3Config
-from qdpg.learn.rnd import Distillation, init_distillation, make_bonus, observe, train_predictor
+from qdpg.learn.distillation import Distillation, init_distillation, make_bonus, observe, train_predictor
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import TaskSpec
 
@@ -32,6 +32,7 @@ class Config(TD3Config):
         bonus_hidden: Hidden layers of target and predictor (RND has convolutions; as wide as TD3's networks).
         embedding: What both networks map to (RND: 512, for images).
         predictor_rate: Learning rate of the predictor (RND: 10⁻⁴).
+        predictor_epochs: How often the predictor is shown a generation's states, on average (RND: 4).
         bonus_discount: γ of the running sums whose deviation the bonus is divided by (RND: 0.99).
     """
 
@@ -39,6 +40,7 @@ class Config(TD3Config):
     bonus_hidden: tuple[int, ...] = (256, 256)
     embedding: int = 64
     predictor_rate: float = 1e-4
+    predictor_epochs: int = 4
     bonus_discount: float = 0.99
 
 
@@ -46,7 +48,7 @@ def preset(name: str, task: str, algorithm: str = "rnd") -> Config:
     """The settings of preset `name` for `task`: those of TD3, and "paper" has RND's own for the bonus."""
     if name == "paper":
         return Config()
-    return tune(Config(beta=1.0, bonus_hidden=(64, 64)), task)
+    return tune(Config(beta=4.0, bonus_hidden=(64, 64), predictor_rate=3e-4, predictor_epochs=25), task)
 
 
 def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
@@ -85,7 +87,8 @@ class RND(TD3):
             played = np.pad(rollouts.played(), missing)
             state = observe(self._state.extra, states, played, config.bonus_discount)
             key = jax.random.fold_in(generation_key(self.seed, self.generation), _KEY)
-            state = train_predictor(state, states, played, key, config.predictor_rate, config.batch_size)
+            steps = -(-config.predictor_epochs * rollouts.steps // config.batch_size)
+            state = train_predictor(state, states, played, key, steps, config.predictor_rate, config.batch_size)
         return state, {"bonus_scale": float(state.sums.variance**0.5)}
 
 

@@ -135,7 +135,7 @@ def improve(
         settings: Hyper-parameters.
         train_critics: False keeps the critics frozen; then every step is an actor step.
         train_actors: False keeps the actors frozen.
-        bonus: A pytree that maps next observations [..., O] to what is added to their rewards [...].
+        bonus: A pytree that maps next observations [n, B, O] to what is added to their rewards [n, B].
         pull: Towards which policies the actors are drawn, and how strongly.
     """
     number, sizes = actors.online.biases[-1].shape[0], (actors.online.sizes[0], actors.online.sizes[-1])

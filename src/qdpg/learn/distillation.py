@@ -50,7 +50,7 @@ class Bonus(eqx.Module):
     factor: jax.Array  # [], weight over scale
 
     def __call__(self, observations: jax.Array) -> jax.Array:
-        """Return the bonus [...] of observations [..., O]."""
+        """Return the bonus [..., B] of observations [..., B, O]."""
         return self.factor * prediction_error(
             self.target, self.predictor, normalise(observations, self.mean, self.deviation)
         )
@@ -96,22 +96,29 @@ def observe(state: Distillation, states: np.ndarray, played: np.ndarray, discoun
 
 
 def train_predictor(
-    state: Distillation, states: np.ndarray, played: np.ndarray, key: jax.Array, rate: float, batch_size: int
+    state: Distillation,
+    states: np.ndarray,
+    played: np.ndarray,
+    key: jax.Array,
+    steps: int,
+    rate: float,
+    batch_size: int,
 ) -> Distillation:
-    """Show the predictor new states, as many as there are, in minibatches drawn with replacement.
+    """Show the predictor new states in minibatches drawn with replacement.
 
     Args:
         state: What was known.
         states: [N, T, O] float32; see `observe`.
         played: [N, T] bool.
         key: Random key.
+        steps: Minibatches.
         rate: Learning rate.
         batch_size: Of the minibatches.
     """
     number = int(played.sum())
     rows = np.concatenate([np.flatnonzero(played), np.flatnonzero(~played)])  # one shape, however long episodes are
     networks = (state.target, state.predictor, state.optimiser, *_statistics(state.observations))
-    flat, steps = states.reshape(-1, states.shape[-1]), -(-number // batch_size)
+    flat = states.reshape(-1, states.shape[-1])
     predictor, optimiser = _distil(networks, flat, rows, number, key, steps, rate, batch_size=batch_size)
     return state._replace(predictor=predictor, optimiser=optimiser)
 
@@ -150,7 +157,7 @@ def normalise(observations: jax.Array, mean: jax.Array, deviation: jax.Array) ->
 
 
 def prediction_error(target: MLP, predictor: MLP, x: jax.Array) -> jax.Array:
-    """Mean squared error over the embedding, [...], at normalised observations [..., O]."""
+    """Mean squared error over the embedding, [..., B], at normalised observations [..., B, O]."""
     return jnp.mean((forward(predictor, x).output - forward(target, x).output) ** 2, axis=-1)
 
 
@@ -171,5 +178,5 @@ def _statistics(moments: Moments) -> tuple[jax.Array, jax.Array]:
 
 @jax.jit
 def _errors(target: MLP, predictor: MLP, states: jax.Array, mean: jax.Array, deviation: jax.Array) -> jax.Array:
-    """Prediction errors [...] at observations [..., O]."""
+    """Prediction errors [..., B] at observations [..., B, O]."""
     return prediction_error(target, predictor, normalise(states, mean, deviation))
