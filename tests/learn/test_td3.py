@@ -6,8 +6,8 @@ import numpy as np
 import plain_td3
 import pytest
 
-from qdpg.learn.networks import MLP, init_population
-from qdpg.learn.td3 import TD3Settings, _draw, improve, init_actors, init_critics
+from qdpg.learn.networks import MLP, apply_mlp, init_population
+from qdpg.learn.td3 import Pull, TD3Settings, _draw, improve, init_actors, init_critics, update_actors
 from qdpg.memory.replay import Replay
 from qdpg.play.acting import Noise
 from qdpg.play.player import make_player
@@ -148,3 +148,42 @@ def test_every_actor_has_its_own_learning_rate(replay):
     np.testing.assert_allclose(
         fast.online.weights[0] - same.weights[0], 2 * (slow.online.weights[0] - same.weights[0]), rtol=0.02, atol=1e-7
     )
+
+
+def test_frozen_actors_stay_while_critics_learn(replay):
+    settings = TD3Settings(batch_size=32)
+    actors = init_actors(init_population(jax.random.key(1), 2, SIZES), settings)
+    critics = init_critics(jax.random.key(2), CRITIC_SIZES, settings)
+    same, trained = improve(actors, critics, replay.view(), QUALITY, KEY, 0, 9, settings=settings, train_actors=False)
+    for a, b in zip(jax.tree.leaves(actors), jax.tree.leaves(same), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert int(trained.optimiser.count) == 9
+
+
+def test_pull_is_the_gradient_of_its_loss(replay):
+    """One actor step against automatic differentiation of −Q1 + β · ½ mean (π − π')², each with its own β and π'."""
+    settings = TD3Settings(batch_size=32, optimiser="sgd", actor_rate=0.1)
+    population, others = (init_population(jax.random.key(k), 2, SIZES) for k in (1, 5))
+    actors, critics = init_actors(population, settings), init_critics(jax.random.key(2), CRITIC_SIZES, settings)
+    batch, _ = _draw(replay.view(), QUALITY, WORDS, 2, (2, 2), settings, jnp.int32(0))
+    pull = Pull(others, jnp.array([0.0, 30.0]))
+
+    def loss(policy, other, states, beta):
+        action = apply_mlp(policy, states)
+        values = apply_mlp(critics.online[0], jnp.concatenate([states, action], axis=1))
+        return -values.mean() + beta * 0.5 * jnp.mean((action - apply_mlp(other, states)) ** 2)
+
+    gradient = jax.vmap(jax.grad(loss))(actors.online, others, batch.observation, pull.strength)
+    expected = jax.tree.map(lambda p, g: p - 0.1 * g, actors.online, gradient)
+    found = update_actors(actors, critics, batch, settings, pull).online
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+def test_bonus_is_added_to_the_reward(replay):
+    settings = TD3Settings(batch_size=32)
+    plain, _ = _draw(replay.view(), QUALITY, WORDS, 2, (2, 2), settings, jnp.int32(3))
+    more, _ = _draw(
+        replay.view(), QUALITY, WORDS, 2, (2, 2), settings, jnp.int32(3), bonus=lambda states: 2.0 * states[..., 0]
+    )
+    np.testing.assert_allclose(more.reward, plain.reward + 2.0 * plain.following[..., 0], rtol=1e-6)

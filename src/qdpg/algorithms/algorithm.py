@@ -174,7 +174,12 @@ def tree_to_arrays(tree: Any) -> dict[str, np.ndarray]:
 
 
 def arrays_to_tree(arrays: dict[str, np.ndarray], like: Any) -> Any:
-    """The inverse of `tree_to_arrays`, for a tree shaped like `like`."""
+    """The inverse of `tree_to_arrays`, for a tree shaped like `like`; plain numbers become plain numbers again."""
+
+    def restore(array: np.ndarray, leaf: Any) -> Any:
+        array = array.reshape(np.shape(leaf))  # files hold no arrays without axes
+        return array.item() if isinstance(leaf, int | float) else array
+
     paths, structure = jax.tree_util.tree_flatten_with_path(like)
-    leaves = [arrays[jax.tree_util.keystr(path)].reshape(np.shape(leaf)) for path, leaf in paths]
+    leaves = [restore(arrays[jax.tree_util.keystr(path)], leaf) for path, leaf in paths]
     return jax.tree_util.tree_unflatten(structure, leaves)

@@ -15,20 +15,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from qdpg.algorithms.algorithm import (
-    Clock,
-    Family,
-    Footprint,
-    Generation,
-    Stopped,
-    arrays_to_tree,
-    tree_to_arrays,
-    with_prefix,
-    without_prefix,
+from qdpg.algorithms.algorithm import Clock, Family, Footprint, Generation
+from qdpg.algorithms.pieces import (
+    check_finite,
+    climb,
+    draw_seeds,
+    generation_key,
+    join_policies,
+    pack_state,
+    repeat_policies,
+    td3_settings,
+    unpack_state,
 )
-from qdpg.errors import DivergedError, UserError
-from qdpg.learn.networks import MLP, count_parameters, flatten_population, init_mlp, init_population, scale_inputs
-from qdpg.learn.td3 import Actors, Critics, TD3Settings, improve, init_actors, init_critics
+from qdpg.errors import UserError
+from qdpg.learn.networks import MLP, count_parameters, init_mlp, init_population, scale_inputs
+from qdpg.learn.td3 import Actors, Critics, TD3Settings, init_actors, init_critics
 from qdpg.learn.variation import iso_line
 from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay, replay_bytes
@@ -43,8 +44,8 @@ OBJECTIVES: dict[str, dict[str, tuple[float, float]]] = {
     "qd-pg-sum": {"sum": (1.0, 1.0)},
     "d-pg": {"diversity": (0.0, 1.0)},
     "q-pg": {"quality": (1.0, 0.0)},
+    "pga-me": {"quality": (1.0, 0.0)},
 }
-_CHUNK = 400  # gradient steps between two looks at whether to stop; does not change results
 
 
 @dataclass(frozen=True)
@@ -240,14 +241,14 @@ class QDPG:
 
     def ask(self, stop: Callable[[], bool] = lambda: False) -> Generation:
         """Select N elites and improve one share for each objective, with the critics they share."""
-        config, key = self.config, self._key(self.generation)
+        config, key = self.config, generation_key(self.seed, self.generation)
         rng = np.random.default_rng([self.seed, self.generation])
         if self.generation == 0:
             number = config.initial_policies or config.population
             population = scale_inputs(init_population(key, number, self.policy_sizes), config.input_scale)
-            return Generation(population, self._draw_seeds(rng, number), self._noise(number), self._state.learners)
+            return Generation(population, draw_seeds(rng, number), self._noise(number), self._state.learners)
 
-        gradient_steps = int(self._state.last_steps * config.gradient_steps_ratio)
+        gradient_steps = self._gradient_steps()
         if "quality" not in self.objectives or len(self.objectives) > 1:
             self._refresh_novelty()
         bred = round(config.genetic_share * config.population)
@@ -271,11 +272,11 @@ class QDPG:
                 parts.append(iso_line(parents, others, rng, config.iso_sigma, config.line_sigma))
             # Objectives come first in `parts`.
             diverse = [p for p, (_, novelty) in zip(parts, self.objectives.values(), strict=False) if novelty]
-            population = _concatenate(*parts, *(_repeat(policies, config.scouts) for policies in diverse))
-        self._check_finite(population, learned)
+            population = join_policies(*parts, *(repeat_policies(policies, config.scouts) for policies in diverse))
+        check_finite(self.generation, population, {name: each.critics.online for name, each in learned.items()})
         number = config.scouts * len(diverse)
         noise = self._noise(config.population, number, explorers=sum(len(p.biases[0]) for p in diverse))
-        return Generation(population, self._draw_seeds(rng, config.population + number), noise, learned, number)
+        return Generation(population, draw_seeds(rng, config.population + number), noise, learned, number)
 
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
         """Store the transitions in the replay memory, the states in 𝔸, and the policies in the grid."""
@@ -301,18 +302,16 @@ class QDPG:
 
     def state(self) -> dict[str, np.ndarray]:
         """Everything but the replay memory."""
-        return {
-            **with_prefix("state", tree_to_arrays(self._state)),
-            **with_prefix("elites/", self.elites.data()),
-            "visited": self.visited.descriptors,
-        }
+        return pack_state(self._state, self.elites) | {"visited": self.visited.descriptors}
 
     def load(self, state: dict[str, np.ndarray]) -> None:
         """Take up a state that `state()` returned."""
-        tree = arrays_to_tree(without_prefix("state", state), self._state)
-        self._state = State(int(tree.generation), int(tree.steps), int(tree.last_steps), tree.learners)
-        self.elites.load(without_prefix("elites/", state))
+        self._state = unpack_state(state, self._state, self.elites)
         self.visited.set(state["visited"])
+
+    def _gradient_steps(self) -> int:
+        """Steps that the critics take in this generation."""
+        return int(self._state.last_steps * self.config.gradient_steps_ratio)
 
     def _select(self, objective: str, number: int, rng: np.random.Generator) -> Actors:
         """Draw copies of elites to be improved for `objective`."""
@@ -335,7 +334,7 @@ class QDPG:
         actors, _ = self._climb(
             objective, actors, critics, jax.random.fold_in(key, 1), self.config.greedy_steps, stop, train_critics=False
         )
-        return _concatenate(greedy.online, actors.online), Learner(critics, greedy)
+        return join_policies(greedy.online, actors.online), Learner(critics, greedy)
 
     def _climb(
         self,
@@ -347,27 +346,20 @@ class QDPG:
         stop: Callable[[], bool],
         train_critics: bool = True,
     ) -> tuple[Actors, Critics]:
-        """Take `steps` gradient steps, looking up now and then whether to stop."""
+        """Take `steps` gradient steps up `objective`, looking up now and then whether to stop."""
         quality, diversity = self.objectives[objective]
-        view = self.replay.view()
         weights = jnp.array([quality * self.config.reward_scale, diversity * self.config.novelty_scale])
-        chunk = _CHUNK * self.config.delay
-        for first in range(0, steps, chunk):
-            actors, critics = improve(
-                actors,
-                critics,
-                view,
-                weights,
-                key,
-                first,
-                min(chunk, steps - first),
-                settings=self._settings(objective),
-                train_critics=train_critics,
-            )
-            jax.block_until_ready(critics)
-            if stop():
-                raise Stopped
-        return actors, critics
+        return climb(
+            actors,
+            critics,
+            self.replay.view(),
+            weights,
+            key,
+            steps,
+            stop,
+            settings=self._settings(objective),
+            train_critics=train_critics,
+        )
 
     def _refresh_novelty(self) -> None:
         """Bring the stored diversity rewards up to date with 𝔸, which changes only between generations."""
@@ -390,26 +382,14 @@ class QDPG:
         return {"state_novelty": along.sum(axis=1), "solution_novelty": nearest.novelty(rollouts.behaviours)}
 
     def _settings(self, objective: str) -> TD3Settings:
-        config, diversity = self.config, objective == "diversity"
-        return TD3Settings(
-            batch_size=config.batch_size,
-            discount=config.diversity_discount if diversity else config.discount,
-            softness=config.softness,
-            delay=config.delay,
-            target_noise=config.target_noise,
-            target_noise_clip=config.target_noise_clip,
-            optimiser=config.optimiser,
-            loss=config.loss,
-            actor_rate=config.actor_rate,
-            critic_rate=config.critic_rate,
-            saturation_cost=config.saturation_cost,
-        )
+        discount = self.config.diversity_discount if objective == "diversity" else self.config.discount
+        return td3_settings(self.config, discount=discount)
 
     def _init_learners(self) -> dict[str, Learner]:
         sizes = (self.spec.observation_size + self.spec.action_size, *self.config.hidden, 1)
         learners = {}
         for index, objective in enumerate(self.objectives):
-            key = jax.random.fold_in(self._key(-1), index)
+            key = jax.random.fold_in(generation_key(self.seed, -1), index)
             settings = self._settings(objective)
             greedy = None
             if self.config.greedy_actor:
@@ -418,35 +398,11 @@ class QDPG:
             learners[objective] = Learner(init_critics(key, sizes, settings, self.config.input_scale), greedy)
         return learners
 
-    def _key(self, generation: int) -> jax.Array:
-        """The random key of a generation (-1: of the start). Cheap generator: the updates draw a lot."""
-        return jax.random.fold_in(jax.random.key(self.seed, impl="rbg"), generation + 1)
-
     def _noise(self, candidates: int, scouts: int = 0, explorers: int = 0) -> Noise:
         c = self.config
         own = c.exploration_noise if c.diversity_noise is None else c.diversity_noise
         levels = [own] * explorers + [c.exploration_noise] * (candidates - explorers) + [c.scout_noise] * scouts
         return Noise(np.array(levels, np.float32), c.noise_correlation)
-
-    def _draw_seeds(self, rng: np.random.Generator, number: int) -> np.ndarray:
-        return rng.integers(2**31, size=number)
-
-    def _check_finite(self, population: MLP, learned: dict[str, Learner]) -> None:
-        if not np.isfinite(flatten_population(population)).all():
-            raise DivergedError(f"a policy's parameters are not finite in generation {self.generation}")
-        for objective, learner in learned.items():
-            if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(learner.critics.online)):
-                raise DivergedError(f"the {objective} critic is not finite in generation {self.generation}")
-
-
-def _repeat(population: MLP, number: int) -> MLP:
-    """`number` copies of policies of a population, all equally often as far as that goes."""
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[np.arange(number) % len(leaf)], population)
-
-
-def _concatenate(*populations: MLP) -> MLP:
-    """Join populations of the same shape."""
-    return jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves]), *populations)
 
 
 FAMILY = Family(Config, preset, footprint, QDPG)

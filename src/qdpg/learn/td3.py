@@ -3,11 +3,15 @@
 Twin Delayed DDPG (Fujimoto et al., 2018): targets smoothed with clipped noise, the smaller of two target critics,
 actors updated every `delay` critic steps, targets followed softly. With n = 1 this is TD3 itself; with n > 1 the critic
 gradients of the actors are averaged, as in QD-PG. All functions are pure; the number of steps is not part of any shape.
+
+Two things that variants of TD3 add are optional and cost nothing when they are absent: a bonus on the reward that is
+computed for every minibatch, and a pull of the actors towards another policy.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -60,6 +64,13 @@ class Actors(NamedTuple):
     rates: jax.Array  # [n] float32, learning rates
 
 
+class Pull(NamedTuple):
+    """What draws actors towards other policies: `strength` times half the mean square of the difference of actions."""
+
+    policies: MLP  # n of them, one for each actor
+    strength: jax.Array  # [n] float32
+
+
 class Batch(NamedTuple):
     """Minibatches of n actors; leading axes [n, B]."""
 
@@ -96,7 +107,7 @@ def _direction(settings: TD3Settings) -> optax.GradientTransformation:
     return optax.scale_by_adam() if settings.optimiser == "adam" else optax.identity()
 
 
-@functools.partial(jax.jit, static_argnames=("settings", "train_critics"))
+@functools.partial(jax.jit, static_argnames=("settings", "train_critics", "train_actors"))
 def improve(
     actors: Actors,
     critics: Critics,
@@ -108,6 +119,9 @@ def improve(
     *,
     settings: TD3Settings,
     train_critics: bool = True,
+    train_actors: bool = True,
+    bonus: Callable[[jax.Array], jax.Array] | None = None,
+    pull: Pull | None = None,
 ) -> tuple[Actors, Critics]:
     """Take `steps` gradient steps with every actor.
 
@@ -122,15 +136,18 @@ def improve(
         steps: Steps to take now. Those beyond the last multiple of `settings.delay` train only the critics.
         settings: Hyper-parameters.
         train_critics: False keeps the critics frozen; then every step is an actor step.
+        train_actors: False keeps the actors frozen.
+        bonus: A pytree that maps next observations [n, B, O] to what is added to their rewards [n, B].
+        pull: Towards which policies the actors are drawn, and how strongly.
     """
     number, sizes = actors.online.biases[-1].shape[0], (actors.online.sizes[0], actors.online.sizes[-1])
     words = jax.random.bits(key, (2,), jnp.uint32)
-    draw = functools.partial(_draw, replay, weights, words, number, sizes, settings)
+    draw = functools.partial(_draw, replay, weights, words, number, sizes, settings, bonus=bonus)
 
     if not train_critics:
 
         def ascend(i: jax.Array, actors: Actors) -> Actors:
-            return update_actors(actors, critics, draw(first + i)[0], settings)
+            return update_actors(actors, critics, draw(first + i)[0], settings, pull)
 
         return jax.lax.fori_loop(0, steps, ascend, actors), critics
 
@@ -143,9 +160,9 @@ def improve(
         actors, critics = carry
         for k in range(settings.delay):
             critics, batch = critic_step(j * settings.delay + k, actors, critics)
-        return update_actors(actors, critics, batch, settings), critics
+        return update_actors(actors, critics, batch, settings, pull), critics
 
-    blocks = steps // settings.delay
+    blocks = steps // settings.delay if train_actors else 0
     actors, critics = jax.lax.fori_loop(0, blocks, block, (actors, critics))
     critics = jax.lax.fori_loop(
         blocks * settings.delay, steps, lambda i, critics: critic_step(i, actors, critics)[0], critics
@@ -161,6 +178,7 @@ def _draw(
     sizes: tuple[int, int],
     settings: TD3Settings,
     step: jax.Array,
+    bonus: Callable[[jax.Array], jax.Array] | None = None,
 ) -> tuple[Batch, jax.Array]:
     """Draw the minibatches of one step, uniformly with replacement, and the noise of its target actions [n, B, A]."""
     observation_size, action_size = sizes
@@ -169,10 +187,11 @@ def _draw(
     slots = replay.playable[bits % replay.number.astype(jnp.uint32)]
     rows = replay.rows[slots]
     following = replay.rows[(slots + 1) % replay.rows.shape[0], :observation_size]
+    reward = weights[0] * rows[..., REWARD] + weights[1] * rows[..., NOVELTY]
     batch = Batch(
         pair=rows[..., : observation_size + action_size],
         observation=rows[..., :observation_size],
-        reward=weights[0] * rows[..., REWARD] + weights[1] * rows[..., NOVELTY],
+        reward=reward if bonus is None else reward + bonus(following),
         continues=rows[..., CONTINUES],
         following=following,
     )
@@ -205,7 +224,9 @@ def update_critics(critics: Critics, policies: MLP, batch: Batch, noise: jax.Arr
     return Critics(online, _follow(critics.target, online, settings.softness), state)
 
 
-def update_actors(actors: Actors, critics: Critics, batch: Batch, settings: TD3Settings) -> Actors:
+def update_actors(
+    actors: Actors, critics: Critics, batch: Batch, settings: TD3Settings, pull: Pull | None = None
+) -> Actors:
     """One step of every actor up its own deterministic policy gradient on the first critic, then its target's."""
     critic = critics.online[0]
     acted = forward(actors.online, batch.observation)
@@ -213,6 +234,10 @@ def update_actors(actors: Actors, critics: Critics, batch: Batch, settings: TD3S
     # Each actor's loss is minus the mean (or sum) of its own values.
     loss = jnp.full_like(valued.output, -1.0 / (settings.batch_size if settings.loss == "mean" else 1))
     slope = input_gradient(critic, valued, loss).reshape(acted.output.shape)
+    if pull is not None:
+        towards = forward(pull.policies, batch.observation).output
+        share = 1.0 / (towards.shape[-1] * (settings.batch_size if settings.loss == "mean" else 1))
+        slope += share * pull.strength[:, None, None] * (acted.output - towards)
     inner: jax.Array | float = 0.0
     if settings.saturation_cost:
         # Deep in the tanh the value's gradient vanishes, and a policy that is wrong there could never turn back.

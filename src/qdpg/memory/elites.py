@@ -44,7 +44,7 @@ class Elites:
                 f"{spec.name} has {spec.descriptor_size} descriptors, but cells is {cells}; give one number of "
                 "cells for each, as in --set cells=10,10, or a single number for a Voronoi tessellation."
             )
-        self.spec, self.template = spec, template
+        self.spec, self.template, self.cells = spec, template, cells
         vectors = flatten_population(jax.tree.map(lambda leaf: leaf[None], template))
         common = {
             "solution_dim": vectors.shape[1],

@@ -132,7 +132,7 @@ class Trainer:
                 "seed": settings.seed,
                 "steps": self.algorithm.steps,
                 "noise_correlation": getattr(self.algorithm.config, "noise_correlation", 0.0),
-                "cells": self.algorithm.config.cells,
+                "cells": self.algorithm.elites.cells,
                 "archive_seed": settings.seed,
             }
             path = self.checkpoints.write(self.algorithm, lengths, seconds)

@@ -1,0 +1,186 @@
+"""The ask/tell pair of algorithms that train one policy, or a few side by side, from a replay memory.
+
+A generation: every policy is improved by as many gradient steps as environment steps were played before, times a ratio.
+Then each plays one episode without noise, by which it is judged, and some as a scout, with exploration noise, which
+only fill the replay memory. All of these steps count. The archive of elites keeps the best judged policies and never
+feeds anything back, so with a single cell the user is handed the best policy of the run; how good the latest one is
+stands in the deterministic evaluations of the training loop.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from qdpg.algorithms.algorithm import Clock, Generation
+from qdpg.algorithms.pieces import (
+    check_finite,
+    draw_seeds,
+    generation_key,
+    join_policies,
+    pack_state,
+    repeat_policies,
+    unpack_state,
+)
+from qdpg.errors import UserError
+from qdpg.learn.networks import MLP, init_mlp
+from qdpg.learn.td3 import TD3Settings
+from qdpg.memory.elites import Elites
+from qdpg.memory.replay import Replay
+from qdpg.play.acting import Noise
+from qdpg.play.rollouts import Rollouts
+from qdpg.tasks.task import TaskSpec
+
+_WARM_UP_NOISE = 3**-0.5  # standard deviation of actions uniform in [-1, 1]
+
+
+@dataclass(frozen=True)
+class OffPolicyConfig(TD3Settings):
+    """Settings of the shared machinery, besides those of the updates.
+
+    Attributes:
+        hidden: Hidden layers of policies and critics.
+        replay_size: Rows of the replay memory.
+        gradient_steps_ratio: Gradient steps of every policy per environment step of all.
+        start_steps: Environment steps played at random before anything is learned.
+        scouts: Episodes with exploration noise per policy and generation, beside the one without.
+        exploration_noise: σ of their action noise, in units of the largest action.
+        noise_correlation: Of that noise between successive steps; 0 is white noise.
+        reward_scale: Factor on the environment's reward in the critics' eyes (fitness is untouched).
+    """
+
+    hidden: tuple[int, ...] = (256, 256)
+    replay_size: int = 1_000_000
+    gradient_steps_ratio: float = 1.0
+    start_steps: int = 25_000
+    scouts: int = 1
+    exploration_noise: float = 0.1
+    noise_correlation: float = 0.0
+    reward_scale: float = 1.0
+
+
+class State(NamedTuple):
+    """All that is remembered besides replay memory and elites."""
+
+    generation: int
+    steps: int
+    last_steps: int  # environment steps of the last generation
+    learners: tuple[Any, ...]  # networks and optimisers of each policy
+    extra: Any  # what a variant remembers besides
+
+
+class OffPolicy(ABC):
+    """What is the same for all of them. A learner is whatever a subclass makes it."""
+
+    name: str
+
+    def __init__(
+        self,
+        spec: TaskSpec,
+        config: OffPolicyConfig,
+        seed: int,
+        policies: int = 1,
+        cells: tuple[int, ...] | int | None = None,
+    ) -> None:
+        """Start with empty memories and fresh learners.
+
+        Args:
+            spec: The task.
+            config: Settings.
+            seed: What all random draws come from.
+            policies: How many are trained side by side.
+            cells: Of the archive that keeps the best judged policies; None means a single one.
+        """
+        if config.scouts < 1:
+            raise UserError(f"{self.name} explores with its scouts; give at least one.")
+        cells = (1,) * spec.descriptor_size if cells is None else cells
+        self.spec, self.config, self.seed, self.clock = spec, config, seed, Clock()
+        self.policy_sizes = (spec.observation_size, *config.hidden, spec.action_size)
+        self.critic_sizes = (spec.observation_size + spec.action_size, *config.hidden, 1)
+        self.elites = Elites(spec, init_mlp(jax.random.key(0), self.policy_sizes), cells, seed)
+        self.replay = Replay(config.replay_size, spec.observation_size, spec.action_size, spec.descriptor_size)
+        start = generation_key(seed, -1)
+        learners = tuple(self._init_learner(jax.random.fold_in(start, i)) for i in range(policies))
+        self._state = State(0, 0, 0, learners, self._init_extra(learners, jax.random.fold_in(start, policies)))
+
+    @property
+    def generation(self) -> int:
+        """Generations told so far."""
+        return self._state.generation
+
+    @property
+    def steps(self) -> int:
+        """Environment steps told so far."""
+        return self._state.steps
+
+    def ask(self, stop: Callable[[], bool] = lambda: False) -> Generation:
+        """Improve every policy; propose each to be judged, and to scout."""
+        config, rng = self.config, np.random.default_rng([self.seed, self.generation])
+        learners, notes = self._state.learners, None
+        is_warm = self.steps >= config.start_steps and self.replay.transitions > 0
+        if is_warm:
+            key = generation_key(self.seed, self.generation)
+            steps = int(self._state.last_steps * config.gradient_steps_ratio)
+            with self.clock.time("gradients"):
+                learners, notes = self._improve(learners, key, steps, stop)
+        policies = join_policies(*(self._policy(learner) for learner in learners))
+        scouts = len(learners) * config.scouts
+        # A policy of zeros stands still, so that its noise is what it does.
+        scouting = repeat_policies(policies if is_warm else jax.tree.map(np.zeros_like, policies), scouts)
+        population = join_policies(policies, scouting)
+        check_finite(self.generation, population, {"quality": learners})
+        sigma = config.exploration_noise if is_warm else _WARM_UP_NOISE
+        levels = np.array([0.0] * len(learners) + [sigma] * scouts, np.float32)
+        noise = Noise(levels, config.noise_correlation if is_warm else 0.0)
+        return Generation(population, draw_seeds(rng, len(levels)), noise, (learners, notes), scouts)
+
+    def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
+        """Store the transitions in the replay memory, and the best judged policies among the elites."""
+        old, (learners, notes) = self._state, generation.learned
+        with self.clock.time("memory"):
+            self.replay.insert(rollouts)
+            judged = rollouts.first(len(learners))
+            self.elites.add(generation.candidates(), judged, self.generation)
+        extra, told = self._remember(learners, notes, rollouts)
+        self._state = State(old.generation + 1, old.steps + rollouts.steps, rollouts.steps, learners, extra)
+        return {
+            "judged_fitness": judged.fitness.max(),
+            "scouts_median": np.median(rollouts.fitness[len(learners) :]),
+            "transitions": self.replay.transitions,
+            **told,
+        }
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything but the replay memory."""
+        return pack_state(self._state, self.elites)
+
+    def load(self, state: dict[str, np.ndarray]) -> None:
+        """Take up a state that `state()` returned."""
+        self._state = unpack_state(state, self._state, self.elites)
+
+    @abstractmethod
+    def _init_learner(self, key: jax.Array) -> Any:
+        """A fresh learner."""
+
+    @abstractmethod
+    def _policy(self, learner: Any) -> MLP:
+        """The policy of a learner, with a leading axis of one."""
+
+    @abstractmethod
+    def _improve(
+        self, learners: tuple[Any, ...], key: jax.Array, steps: int, stop: Callable[[], bool]
+    ) -> tuple[tuple[Any, ...], Any]:
+        """Take `steps` gradient steps with every learner; return them, and notes for `_remember`."""
+
+    def _init_extra(self, learners: tuple[Any, ...], key: jax.Array) -> Any:
+        """What a variant remembers besides its learners, at the start."""
+        return ()
+
+    def _remember(self, learners: tuple[Any, ...], notes: Any, rollouts: Rollouts) -> tuple[Any, dict[str, Any]]:
+        """The new extra state, and numbers worth recording. `notes` is None if nothing was improved."""
+        return self._state.extra, {}

@@ -1,0 +1,152 @@
+"""What several algorithms need: keys and seeds, climbing with a look up now and then, state, checks, arithmetic."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+from qdpg.algorithms.algorithm import Footprint, Stopped, arrays_to_tree, tree_to_arrays, with_prefix, without_prefix
+from qdpg.errors import DivergedError
+from qdpg.learn.networks import MLP, count_parameters, flatten_population
+from qdpg.learn.td3 import Actors, Critics, TD3Settings, improve
+from qdpg.memory.elites import Elites
+from qdpg.memory.replay import ReplayView, replay_bytes
+from qdpg.tasks.task import TaskSpec
+
+CHUNK = 400  # actor steps between two looks at whether to stop; does not change results
+
+
+def generation_key(seed: int, generation: int) -> jax.Array:
+    """The random key of a generation (-1: of the start). Cheap generator: the updates draw a lot."""
+    return jax.random.fold_in(jax.random.key(seed, impl="rbg"), generation + 1)
+
+
+def draw_seeds(rng: np.random.Generator, number: int) -> np.ndarray:
+    """Reset seeds of training episodes, [number] int64."""
+    return rng.integers(2**31, size=number)
+
+
+def td3_settings(config: Any, **changes: Any) -> TD3Settings:
+    """The part of an algorithm's settings that the engine takes, with `changes`."""
+    names = {field.name for field in dataclasses.fields(TD3Settings)} & {
+        field.name for field in dataclasses.fields(config)
+    }
+    shared = {name: getattr(config, name) for name in names}
+    return TD3Settings(**(shared | changes))
+
+
+def climb(
+    actors: Actors,
+    critics: Critics,
+    replay: ReplayView,
+    weights: jax.Array,
+    key: jax.Array,
+    steps: int,
+    stop: Callable[[], bool],
+    *,
+    settings: TD3Settings,
+    chunk: int = CHUNK,
+    watch: Callable[[Actors], None] = lambda actors: None,
+    **options: Any,
+) -> tuple[Actors, Critics]:
+    """Take `steps` gradient steps with `improve`, looking up now and then.
+
+    Args:
+        actors: See `improve`, as for all that is not explained here.
+        critics: See there.
+        replay: See there.
+        weights: See there.
+        key: See there.
+        steps: Steps in all.
+        stop: Asked after every chunk.
+        settings: See there.
+        chunk: Blocks of `settings.delay` steps that are taken at once.
+        watch: Called with the actors after every chunk.
+        options: Handed on to `improve`.
+
+    Raises:
+        Stopped: `stop()` became true.
+    """
+    length = chunk * settings.delay
+    for first in range(0, steps, length):
+        actors, critics = improve(
+            actors,
+            critics,
+            replay,
+            weights,
+            key,
+            first,
+            min(length, steps - first),
+            settings=settings,
+            **options,
+        )
+        jax.block_until_ready((actors, critics))
+        watch(actors)
+        if stop():
+            raise Stopped
+    return actors, critics
+
+
+def repeat_policies(population: MLP, number: int) -> MLP:
+    """`number` copies of policies of a population, in turn."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[np.arange(number) % len(leaf)], population)
+
+
+def join_policies(*populations: MLP) -> MLP:
+    """Join populations of the same shape."""
+    return jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves]), *populations)
+
+
+def check_finite(generation: int, population: MLP, critics: dict[str, Any]) -> None:
+    """Raise `DivergedError` if a parameter of a policy, or of critics by name, is not finite."""
+    if not np.isfinite(flatten_population(population)).all():
+        raise DivergedError(f"a policy's parameters are not finite in generation {generation}")
+    for name, networks in critics.items():
+        if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(networks)):
+            raise DivergedError(f"the {name} critic is not finite in generation {generation}")
+
+
+def pack_state(state: Any, elites: Elites) -> dict[str, np.ndarray]:
+    """An algorithm's own state (any pytree) and its elites as arrays by name."""
+    return with_prefix("state", tree_to_arrays(state)) | with_prefix("elites/", elites.data())
+
+
+def unpack_state(arrays: dict[str, np.ndarray], like: Any, elites: Elites) -> Any:
+    """The inverse of `pack_state`: fill `elites`, and return a state shaped like `like`."""
+    elites.load(without_prefix("elites/", arrays))
+    return arrays_to_tree(without_prefix("state", arrays), like)
+
+
+def td3_footprint(
+    spec: TaskSpec,
+    hidden: tuple[int, ...],
+    replay_size: int,
+    cells: tuple[int, ...] | int,
+    learners: int,
+    population: int,
+    others: int = 0,
+) -> Footprint:
+    """What an algorithm around TD3 will take.
+
+    Args:
+        spec: The task.
+        hidden: Hidden layers of policies and critics.
+        replay_size: Rows of the replay memory.
+        cells: Cells of the archive.
+        learners: Actors with twin critics of their own that live on.
+        population: Policies at play or in the making at a time.
+        others: Further numbers in the state.
+    """
+    policy = count_parameters(spec.observation_size, *hidden, spec.action_size)
+    critic = count_parameters(spec.observation_size + spec.action_size, *hidden, 1)
+    # Online, target, and two moments of Adam; an elite is its policy and a few numbers, and so are the counters.
+    own = learners * (4 * (2 * critic + policy) + 8)
+    elites = (cells if isinstance(cells, int) else math.prod(cells)) * (policy + 16 + spec.descriptor_size)
+    state = 4 * (own + elites + others) + 1024
+    replay = replay_bytes(replay_size, spec.observation_size, spec.action_size, spec.descriptor_size)
+    return Footprint(memory=replay + 3 * state + 16 * population * policy, checkpoint=state, replay=replay)

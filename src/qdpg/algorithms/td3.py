@@ -1,0 +1,105 @@
+"""Twin Delayed DDPG (Fujimoto, van Hoof and Meger, ICML 2018): one policy and its twin critics.
+
+The update is that of `learn/td3.py` with a single actor; the episodes are those of `off_policy.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from qdpg.algorithms.algorithm import Family, Footprint
+from qdpg.algorithms.off_policy import OffPolicy, OffPolicyConfig
+from qdpg.algorithms.pieces import climb, td3_footprint, td3_settings
+from qdpg.learn.networks import MLP, init_population
+from qdpg.learn.td3 import Actors, Critics, init_actors, init_critics
+from qdpg.tasks.task import TaskSpec
+
+
+@dataclass(frozen=True)
+class Config(OffPolicyConfig):
+    """Settings of TD3. All defaults are those of its authors' code (sfujim/TD3): Adam at 3·10⁻⁴, minibatches of 256,
+    γ 0.99, τ 0.005, two critic steps per actor step, target noise 0.2 clipped at 0.5, two hidden layers of 256, 10⁶
+    transitions, 25,000 steps at random, exploration noise 0.1, one update per environment step.
+    """  # noqa: D205
+
+
+def preset(name: str, task: str, algorithm: str = "td3") -> Config:
+    """The settings of preset `name` for `task`.
+
+    "paper" is TD3's own, because the QD-PG paper gives none for its baselines. "tuned" is `tune` of that.
+    """
+    return Config() if name == "paper" else tune(Config(), task)
+
+
+def tune(paper: Any, task: str) -> Any:
+    """Settings of TD3 or of a variant for two cores.
+
+    Point-maze gets what QD-PG's `tuned` has there: small networks and minibatches, rewards scaled so that values are of
+    the order of one, faster targets; and a short start, since random play finds nothing in that maze. Policies keep
+    TD3's rate: at 10⁻³ their actions saturate, and they stay in a corner of the maze for good. The ants get one update
+    per four steps, which is what two cores manage beside the physics, and QD-PG's replay memory.
+    """
+    if task == "point-maze":
+        return replace(
+            paper,
+            hidden=(64, 32),
+            batch_size=100,
+            critic_rate=1e-3,
+            softness=0.01,
+            reward_scale=0.05,
+            start_steps=2_000,
+            replay_size=250_000,
+        )
+    if task.startswith("ant-"):
+        return replace(paper, gradient_steps_ratio=0.25, replay_size=500_000)
+    return replace(paper, start_steps=min(paper.start_steps, 5_000))
+
+
+class Learner(NamedTuple):
+    """A policy that is learning, and its critics."""
+
+    actors: Actors  # of one
+    critics: Critics
+
+
+def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
+    """What a run will take, known before anything is allocated."""
+    return td3_footprint(spec, config.hidden, config.replay_size, 1, 1, 1 + config.scouts)
+
+
+class TD3(OffPolicy):
+    """TD3."""
+
+    config: Config
+
+    def __init__(self, spec: TaskSpec, config: Config, seed: int, name: str = "td3", **options: Any) -> None:
+        """Start afresh; see `OffPolicy` for the arguments."""
+        self.name = name
+        super().__init__(spec, config, seed, **options)
+
+    def _init_learner(self, key: jax.Array) -> Learner:
+        settings = td3_settings(self.config)
+        policy = init_population(jax.random.fold_in(key, 1), 1, self.policy_sizes)
+        return Learner(init_actors(policy, settings), init_critics(key, self.critic_sizes, settings))
+
+    def _policy(self, learner: Learner) -> MLP:
+        return learner.actors.online
+
+    def _improve(
+        self, learners: tuple[Learner, ...], key: jax.Array, steps: int, stop: Callable[[], bool]
+    ) -> tuple[tuple[Learner, ...], Any]:
+        return tuple(self._climb(each, jax.random.fold_in(key, i), steps, stop) for i, each in enumerate(learners)), ()
+
+    def _climb(self, learner: Learner, key: jax.Array, steps: int, stop: Callable[[], bool], **options: Any) -> Learner:
+        """Take `steps` gradient steps with a learner; `options` are those of the engine."""
+        weights = jnp.array([self.config.reward_scale, 0.0])
+        view, settings = self.replay.view(), td3_settings(self.config)
+        return Learner(*climb(*learner, view, weights, key, steps, stop, settings=settings, **options))
+
+
+FAMILY = Family(Config, preset, footprint, TD3)

@@ -1,0 +1,35 @@
+"""Small settings of the baselines, all of the same sizes, so that they share compiled programs; and how to run them."""
+
+from qdpg.algorithms.registry import ALGORITHMS, make_algorithm, make_config
+from qdpg.tasks.point_maze import PointMaze
+
+TASK = PointMaze(goal=(-0.95, -0.95), horizon=60)  # a goal in the corner, with no wall before it
+NAMES = ("td3", "rnd", "p3s-td3", "cem-rl", "pga-me")
+SMALL = {"hidden": (32, 32), "batch_size": 64, "replay_size": 8000, "actor_rate": 3e-4, "critic_rate": 1e-3}
+OWN = {
+    "td3": {"start_steps": 400},
+    "rnd": {"start_steps": 400, "bonus_hidden": (16,), "embedding": 8},
+    "p3s-td3": {"start_steps": 400, "learners": 2, "gradient_steps_ratio": 0.5},
+    "cem-rl": {"start_steps": 500, "climbers": 2, "population": 6},
+    "pga-me": {"population": 6, "initial_policies": 10, "critic_steps": 400, "cells": (5, 5)},
+}
+
+
+def small_config(name, **changes):
+    return make_config(name, "tuned", "point-maze", SMALL | OWN[name] | changes)
+
+
+def small(name, seed=0, **changes):
+    """A small baseline."""
+    return make_algorithm(name, TASK.spec, small_config(name, **changes), seed)
+
+
+def advance(algorithm, player, generations=1):
+    for _ in range(generations):
+        generation = algorithm.ask()
+        told = algorithm.tell(generation, player.play(generation.population, generation.seeds, noise=generation.noise))
+    return generation, told
+
+
+def foresee(name, config, spec):
+    return ALGORITHMS[name].family.footprint(spec, config, name)

@@ -1,0 +1,50 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from small import TASK, advance, small
+
+from qdpg.learn.networks import apply_mlp
+from qdpg.play.player import make_player
+
+pytestmark = [pytest.mark.xdist_group("baselines")]
+MANY = {"population": 42, "initial_policies": 60, "genetic_share": 0.5}
+
+
+def test_offspring_are_better_in_the_eyes_of_the_critic():
+    algorithm, player = small("pga-me", greedy_steps=30, **MANY), make_player(TASK)
+    advance(algorithm, player, 2)
+    parents = algorithm.elites.sample(np.random.default_rng([0, 2]), 20)
+    generation = algorithm.ask()
+    assert len(generation.population.biases[0]) == 42
+    critic = generation.learned["quality"].critics.online[0]
+    states = jnp.asarray(algorithm.replay.rows[algorithm.replay.playable_slots(), :2])
+
+    def judge(population):
+        acted = jax.vmap(apply_mlp, (0, None))(population, states)
+        pairs = jnp.concatenate([jnp.broadcast_to(states, (*acted.shape[:2], 2)), acted], axis=-1)
+        return np.asarray(apply_mlp(critic, pairs)[..., 0].mean(axis=1))
+
+    children = jax.tree.map(lambda leaf: leaf[1:21], generation.population)  # greedy actor, these, then the bred
+    assert (judge(children) > judge(parents)).mean() > 0.95
+
+
+def test_climbing_offspring_do_not_train_the_critics():
+    player, learned = make_player(TASK), []
+    for steps in (0, 30):
+        algorithm = small("pga-me", greedy_steps=steps, **MANY)
+        advance(algorithm, player)
+        learned.append(algorithm.ask().learned)
+    for a, b in zip(jax.tree.leaves(learned[0]), jax.tree.leaves(learned[1]), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_the_greedy_actor_lives_on_and_is_always_played():
+    algorithm, player = small("pga-me"), make_player(TASK)
+    advance(algorithm, player)
+    for _ in range(2):
+        generation, _ = advance(algorithm, player)
+        greedy = generation.learned["quality"].greedy
+        np.testing.assert_array_equal(generation.population.weights[0][0], greedy.online.weights[0][0])
+        assert int(greedy.optimiser.count) == 200 * (algorithm.generation - 1)  # every other of 400 steps
+        assert algorithm._state.learners["quality"].greedy is greedy
