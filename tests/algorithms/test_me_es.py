@@ -54,8 +54,8 @@ def filled():
 def test_starts_to_exploit(filled):
     """The best half of the time; else one of the two best of the five cells discovered last."""
     data = filled.elites.data()
-    drawn = [data["objective"][filled._choose_good(data, np.random.default_rng(i))] for i in range(2000)]
-    shares = {fitness: drawn.count(fitness) / 2000 for fitness in set(drawn)}
+    drawn = [data["objective"][filled._choose_good(data, np.random.default_rng(i))] for i in range(1000)]
+    shares = {fitness: drawn.count(fitness) / 1000 for fitness in set(drawn)}
     assert set(shares) <= {-10.0, -20.0, -30.0}
     recent = [f for f in (-10, -20, -30) if f in data["objective"][np.isin(data["index"], filled._state.own)]][:2]
     assert shares[-10.0] == pytest.approx(0.5 + (0.25 if -10 in recent else 0.0), abs=0.05)
@@ -67,14 +67,14 @@ def test_starts_to_exploit(filled):
 def test_starts_to_explore(filled):
     """One of the five most novel cells; the lonely one most often, each with at least a fiftieth."""
     data = filled.elites.data()
-    drawn = [filled._choose_novel(data, np.random.default_rng(i)) for i in range(3000)]
-    shares = np.bincount(drawn, minlength=6) / 3000
+    drawn = [filled._choose_novel(data, np.random.default_rng(i)) for i in range(1500)]
+    shares = np.bincount(drawn, minlength=6) / 1500
     novelty = filled.visited.novelty(data["measures"], "squared", held=True).astype(float)
     assert (shares > 0).sum() == 5
     assert shares[novelty.argmin()] == 0
     most = np.argsort(-novelty)[:5]
     expected = 0.02 + 0.9 * novelty[most] / novelty[most].sum()
-    np.testing.assert_allclose(shares[most], expected, atol=0.03)
+    np.testing.assert_allclose(shares[most], expected, atol=0.04)
     assert data["measures"][shares.argmax()].tolist() == pytest.approx([0.9, 0.9])
 
 
