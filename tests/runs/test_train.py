@@ -164,7 +164,7 @@ def test_divergence_keeps_the_last_good_checkpoint(tmp_path, config, train):
     trainer = Trainer(load_run(tmp_path / "run"), Silent())
     trainer.settings = dataclasses.replace(trainer.settings, steps=4000)
     learner = trainer.algorithm._state.learners["quality"]
-    learner.critics.online.weights[0][0, 0, 0] = np.nan  # as if an update had overflowed
+    learner.critics.online[0].weights[0][0, 0] = np.nan  # as if an update had overflowed
     before = trainer.checkpoints.paths()
     with pytest.raises(DivergedError, match=r"(policy|quality critic).*generation \d+.*last checkpoint: generation"):
         trainer.train()
@@ -252,7 +252,7 @@ def test_evaluations_do_not_count_and_come_at_every_multiple(tmp_path, train):
     assert [int(s // 5000) for s in evaluations["steps"]] == [1, 2]
     metrics = load_run(tmp_path / "run").metrics()
     assert metrics["steps"][-1] == trainer.algorithm.steps
-    assert (np.diff(metrics["steps"]) <= 4 * 40).all()
+    assert (np.diff(metrics["steps"]) <= 6 * 40).all()  # four policies and two scouts
 
 
 def test_until_solved_stops_and_stays_stopped(tmp_path, train):

@@ -70,7 +70,8 @@ class Config:
         rate_decades: Powers of ten below `actor_rate` over which the rates of policies are spread, one drawn for each,
             uniformly in the logarithm; 0 in the paper.
         critic_rate: Learning rate of critics.
-        saturation_cost: Cost, in the critics' units, of the mean square of what goes into the policies' tanh.
+        saturation_cost: Cost, in the critic's units, of the mean square of what goes into the tanh of policies improved
+            for diversity; saturated policies are hard to turn round later.
         exploration_noise: σ of the action noise in the episodes that policies are judged by (not given).
         diversity_noise: The same for policies improved for diversity; None means the same value.
         scouts: Further episodes per generation, of copies of policies improved for diversity, which only add to the
@@ -168,10 +169,13 @@ def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
         actor_rate=1e-3,
         critic_rate=1e-3,
         batch_size=100,
-        gradient_steps_ratio=1.5,
+        gradient_steps_ratio=1.0,
         softness=0.01,
         reward_scale=0.05,
         visited_threshold=0.01,
+        quality_parents=0.2,
+        rate_decades=3.0,
+        exploration_noise=0.05,
         scouts=2,
         scout_noise=0.8,
         noise_correlation=0.9,
@@ -382,8 +386,9 @@ class QDPG:
         return {"state_novelty": along.sum(axis=1), "solution_novelty": nearest.novelty(rollouts.behaviours)}
 
     def _settings(self, objective: str) -> TD3Settings:
-        discount = self.config.diversity_discount if objective == "diversity" else self.config.discount
-        return td3_settings(self.config, discount=discount)
+        if objective == "diversity":
+            return td3_settings(self.config, discount=self.config.diversity_discount)
+        return td3_settings(self.config, saturation_cost=0.0)
 
     def _init_learners(self) -> dict[str, Learner]:
         sizes = (self.spec.observation_size + self.spec.action_size, *self.config.hidden, 1)
