@@ -266,11 +266,10 @@ class QDPG:
             if bred:
                 parents, others = self.elites.sample(rng, bred), self.elites.sample(rng, bred)
                 parts.append(iso_line(parents, others, rng, config.iso_sigma, config.line_sigma))
-            # Objectives come first in `parts`.
-            diverse = [p for p, (_, novelty) in zip(parts, self.objectives.values(), strict=False) if novelty]
-            population = join_policies(*parts, *(repeat_policies(policies, config.scouts) for policies in diverse))
+            explorers = self._explorers(parts)
+            population = join_policies(*parts, *(repeat_policies(policies, config.scouts) for policies in explorers))
         check_finite(self.generation, population, {name: each.critics.online for name, each in learned.items()})
-        number = config.scouts * len(diverse)
+        number = config.scouts * len(explorers)
         seeds, noise = draw_seeds(rng, config.population + number), self._noise(config.population, number)
         return Generation(population, seeds, noise, learned, number)
 
@@ -308,6 +307,10 @@ class QDPG:
     def _gradient_steps(self) -> int:
         """Steps that the critics take in this generation."""
         return int(self._state.last_steps * self.config.gradient_steps_ratio)
+
+    def _explorers(self, parts: list[MLP]) -> list[MLP]:
+        """Whom scouts are copies of: policies improved for diversity. Objectives come first in `parts`."""
+        return [part for part, (_, novelty) in zip(parts, self.objectives.values(), strict=False) if novelty]
 
     def _select(self, objective: str, number: int, rng: np.random.Generator) -> Actors:
         """Draw copies of elites to be improved for `objective`."""
