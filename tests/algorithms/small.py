@@ -11,7 +11,7 @@ OWN = {
     "rnd": {"start_steps": 400, "bonus_hidden": (16,), "embedding": 8},
     "p3s-td3": {"start_steps": 400, "learners": 2, "gradient_steps_ratio": 0.5},
     "cem-rl": {"start_steps": 500, "climbers": 2, "population": 6},
-    "pga-me": {"population": 6, "initial_policies": 10, "critic_steps": 400, "cells": (5, 5)},
+    "pga-me": {"scouts": 0, "population": 6, "initial_policies": 10, "critic_steps": 400, "cells": (5, 5)},
 }
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from qdpg.algorithms import qd_pg
 from qdpg.algorithms.algorithm import Family
 from qdpg.algorithms.qd_pg import QDPG
+from qdpg.learn.networks import MLP
 from qdpg.learn.td3 import Actors, init_actors
 
 
@@ -41,7 +42,9 @@ def preset(name: str, task: str, algorithm: str = "pga-me") -> Config:
 
     "paper" is PGA-ME's own, with about three times the cells of QD-PG's grids, as the QD-PG paper says. "tuned" has
     generations of ten on point-maze, so that the critics learn as often as QD-PG's there, with its scale of rewards and
-    networks, and wider variation, which small networks stand; on the ants generations of twenty.
+    networks, and wider variation, which small networks stand; on the ants generations of twenty. Scouts, which PGA-ME
+    does not have, play with noise for the replay memory alone: from deterministic episodes only, the critics hardly
+    learn what other actions are worth.
     """
     if task == "point-maze":
         paper = Config(cells=(9, 9))
@@ -62,6 +65,8 @@ def preset(name: str, task: str, algorithm: str = "pga-me") -> Config:
             line_sigma=0.2,
             replay_size=250_000,
             visited_threshold=0.01,
+            scouts=4,
+            scout_noise=0.3,
         )
     paper = Config(cells=(12, 12), visited_threshold=0.1)
     if name == "paper":
@@ -76,6 +81,9 @@ class PGAME(QDPG):
 
     def _gradient_steps(self) -> int:
         return self.config.critic_steps
+
+    def _explorers(self, parts: list[MLP]) -> list[MLP]:
+        return parts[:1]  # the greedy actor and the climbing offspring
 
     def _select(self, objective: str, number: int, rng: np.random.Generator) -> Actors:
         rates = np.full(number, self.config.offspring_rate)

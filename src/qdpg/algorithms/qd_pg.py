@@ -73,7 +73,6 @@ class Config:
         saturation_cost: Cost, in the critic's units, of the mean square of what goes into the tanh of policies improved
             for diversity; saturated policies are hard to turn round later.
         exploration_noise: σ of the action noise in the episodes that policies are judged by (not given).
-        diversity_noise: The same for policies improved for diversity; None means the same value.
         scouts: Further episodes per generation, of copies of policies improved for diversity, which only add to the
             replay memory and to 𝔸.
         scout_noise: σ of the action noise in them.
@@ -117,7 +116,6 @@ class Config:
     critic_rate: float = 3e-4
     saturation_cost: float = 0.0
     exploration_noise: float = 0.0
-    diversity_noise: float | None = None
     scouts: int = 0
     scout_noise: float = 0.0
     noise_correlation: float = 0.0
@@ -274,13 +272,12 @@ class QDPG:
             if bred:
                 parents, others = self.elites.sample(rng, bred), self.elites.sample(rng, bred)
                 parts.append(iso_line(parents, others, rng, config.iso_sigma, config.line_sigma))
-            # Objectives come first in `parts`.
-            diverse = [p for p, (_, novelty) in zip(parts, self.objectives.values(), strict=False) if novelty]
-            population = join_policies(*parts, *(repeat_policies(policies, config.scouts) for policies in diverse))
+            explorers = self._explorers(parts)
+            population = join_policies(*parts, *(repeat_policies(policies, config.scouts) for policies in explorers))
         check_finite(self.generation, population, {name: each.critics.online for name, each in learned.items()})
-        number = config.scouts * len(diverse)
-        noise = self._noise(config.population, number, explorers=sum(len(p.biases[0]) for p in diverse))
-        return Generation(population, draw_seeds(rng, config.population + number), noise, learned, number)
+        number = config.scouts * len(explorers)
+        seeds, noise = draw_seeds(rng, config.population + number), self._noise(config.population, number)
+        return Generation(population, seeds, noise, learned, number)
 
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
         """Store the transitions in the replay memory, the states in 𝔸, and the policies in the grid."""
@@ -316,6 +313,10 @@ class QDPG:
     def _gradient_steps(self) -> int:
         """Steps that the critics take in this generation."""
         return int(self._state.last_steps * self.config.gradient_steps_ratio)
+
+    def _explorers(self, parts: list[MLP]) -> list[MLP]:
+        """Whom scouts are copies of: policies improved for diversity. Objectives come first in `parts`."""
+        return [part for part, (_, novelty) in zip(parts, self.objectives.values(), strict=False) if novelty]
 
     def _select(self, objective: str, number: int, rng: np.random.Generator) -> Actors:
         """Draw copies of elites to be improved for `objective`."""
@@ -403,11 +404,9 @@ class QDPG:
             learners[objective] = Learner(init_critics(key, sizes, settings, self.config.input_scale), greedy)
         return learners
 
-    def _noise(self, candidates: int, scouts: int = 0, explorers: int = 0) -> Noise:
-        c = self.config
-        own = c.exploration_noise if c.diversity_noise is None else c.diversity_noise
-        levels = [own] * explorers + [c.exploration_noise] * (candidates - explorers) + [c.scout_noise] * scouts
-        return Noise(np.array(levels, np.float32), c.noise_correlation)
+    def _noise(self, candidates: int, scouts: int = 0) -> Noise:
+        levels = [self.config.exploration_noise] * candidates + [self.config.scout_noise] * scouts
+        return Noise(np.array(levels, np.float32), self.config.noise_correlation)
 
 
 FAMILY = Family(Config, preset, footprint, QDPG)
