@@ -13,7 +13,6 @@ import numpy as np
 from qdpg.algorithms import qd_pg
 from qdpg.algorithms.algorithm import Family
 from qdpg.algorithms.qd_pg import QDPG
-from qdpg.learn.networks import MLP
 from qdpg.learn.td3 import Actors, init_actors
 
 
@@ -81,9 +80,6 @@ class PGAME(QDPG):
 
     def _gradient_steps(self) -> int:
         return self.config.critic_steps
-
-    def _explorers(self, parts: list[MLP]) -> list[MLP]:
-        return parts[:1]  # the greedy actor and the climbing offspring
 
     def _select(self, objective: str, number: int, rng: np.random.Generator) -> Actors:
         rates = np.full(number, self.config.offspring_rate)

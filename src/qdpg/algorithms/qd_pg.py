@@ -28,7 +28,7 @@ from qdpg.algorithms.pieces import (
     unpack_state,
 )
 from qdpg.errors import UserError
-from qdpg.learn.networks import MLP, count_parameters, init_mlp, init_population, scale_inputs
+from qdpg.learn.networks import MLP, count_parameters, init_mlp, init_population
 from qdpg.learn.td3 import Actors, Critics, TD3Settings, init_actors, init_critics
 from qdpg.learn.variation import iso_line
 from qdpg.memory.elites import Elites
@@ -73,8 +73,8 @@ class Config:
         saturation_cost: Cost, in the critic's units, of the mean square of what goes into the tanh of policies improved
             for diversity; saturated policies are hard to turn round later.
         exploration_noise: σ of the action noise in the episodes that policies are judged by (not given).
-        scouts: Further episodes per generation, of copies of policies improved for diversity, which only add to the
-            replay memory and to 𝔸.
+        scouts: Further episodes per generation, of copies of the policies improved for the first objective (diversity,
+            where there is one), which only add to the replay memory and to 𝔸.
         scout_noise: σ of the action noise in them.
         noise_correlation: Of the action noise between successive steps; 0 is white noise.
         cells: Cells per dimension of the grid (Table 3), or one number for a centroidal Voronoi tessellation.
@@ -94,8 +94,6 @@ class Config:
             offspring then climb frozen critics.
         greedy_steps: Climbing steps of each offspring with a greedy actor (QDax: 100).
         initial_policies: Random policies to start from; 0 means one population.
-        input_scale: Factor on the first layer of policies and critics at the start; above 1, they tell near states
-            apart more easily.
     """
 
     population: int = 4
@@ -133,7 +131,6 @@ class Config:
     greedy_actor: bool = False
     greedy_steps: int = 100
     initial_policies: int = 0
-    input_scale: float = 1.0
 
 
 def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
@@ -141,8 +138,9 @@ def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
 
     "paper" is Table 3 as printed. "tuned" departs from it, for point-maze in this way: Adam; smaller minibatches and
     fewer gradient steps; rewards scaled so that values are of the order of one, which small Adam steps can reach;
-    targets that follow faster; 𝔸 thinned out more, so that agents that stand at a wall do not fill it; and policies
-    that are improved for diversity explore with noise correlated in time, while those improved for quality hardly do.
+    targets that follow faster; 𝔸 thinned out more, so that agents that stand at a wall do not fill it; scouts that
+    explore with noise correlated in time; policies improved for diversity that do not saturate; and for quality better
+    parents and many small steps, since large ones lead back into the deceptive optimum.
     """
     paper = Config(optimiser="sgd", actor_rate=6e-3, critic_rate=6e-3)
     if task != "point-maze":
@@ -169,14 +167,15 @@ def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
         batch_size=100,
         gradient_steps_ratio=1.0,
         softness=0.01,
+        saturation_cost=0.003,
         reward_scale=0.05,
         visited_threshold=0.01,
-        quality_parents=0.2,
-        rate_decades=3.0,
-        exploration_noise=0.05,
+        quality_parents=0.3,
+        rate_decades=2.0,
         scouts=2,
         scout_noise=0.8,
         noise_correlation=0.9,
+        initial_policies=20,
         replay_size=250_000,
     )
 
@@ -247,7 +246,7 @@ class QDPG:
         rng = np.random.default_rng([self.seed, self.generation])
         if self.generation == 0:
             number = config.initial_policies or config.population
-            population = scale_inputs(init_population(key, number, self.policy_sizes), config.input_scale)
+            population = init_population(key, number, self.policy_sizes)
             return Generation(population, draw_seeds(rng, number), self._noise(number), self._state.learners)
 
         gradient_steps = self._gradient_steps()
@@ -272,12 +271,11 @@ class QDPG:
             if bred:
                 parents, others = self.elites.sample(rng, bred), self.elites.sample(rng, bred)
                 parts.append(iso_line(parents, others, rng, config.iso_sigma, config.line_sigma))
-            explorers = self._explorers(parts)
-            population = join_policies(*parts, *(repeat_policies(policies, config.scouts) for policies in explorers))
+            population = join_policies(*parts, repeat_policies(parts[0], config.scouts))
         check_finite(self.generation, population, {name: each.critics.online for name, each in learned.items()})
-        number = config.scouts * len(explorers)
-        seeds, noise = draw_seeds(rng, config.population + number), self._noise(config.population, number)
-        return Generation(population, seeds, noise, learned, number)
+        seeds = draw_seeds(rng, config.population + config.scouts)
+        noise = self._noise(config.population, config.scouts)
+        return Generation(population, seeds, noise, learned, config.scouts)
 
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
         """Store the transitions in the replay memory, the states in 𝔸, and the policies in the grid."""
@@ -313,10 +311,6 @@ class QDPG:
     def _gradient_steps(self) -> int:
         """Steps that the critics take in this generation."""
         return int(self._state.last_steps * self.config.gradient_steps_ratio)
-
-    def _explorers(self, parts: list[MLP]) -> list[MLP]:
-        """Whom scouts are copies of: policies improved for diversity. Objectives come first in `parts`."""
-        return [part for part, (_, novelty) in zip(parts, self.objectives.values(), strict=False) if novelty]
 
     def _select(self, objective: str, number: int, rng: np.random.Generator) -> Actors:
         """Draw copies of elites to be improved for `objective`."""
@@ -399,9 +393,8 @@ class QDPG:
             settings = self._settings(objective)
             greedy = None
             if self.config.greedy_actor:
-                first = init_population(jax.random.fold_in(key, 1), 1, self.policy_sizes)
-                greedy = init_actors(scale_inputs(first, self.config.input_scale), settings)
-            learners[objective] = Learner(init_critics(key, sizes, settings, self.config.input_scale), greedy)
+                greedy = init_actors(init_population(jax.random.fold_in(key, 1), 1, self.policy_sizes), settings)
+            learners[objective] = Learner(init_critics(key, sizes, settings), greedy)
         return learners
 
     def _noise(self, candidates: int, scouts: int = 0) -> Noise:

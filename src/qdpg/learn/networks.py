@@ -62,12 +62,6 @@ def init_population(
     return MLP(tuple(weights), tuple(biases), hidden, output)  # type: ignore[arg-type]
 
 
-def scale_inputs(network: MLP, factor: float) -> MLP:
-    """Multiply the first layer, weights and biases: a network that tells near inputs apart more easily."""
-    first = (factor * network.weights[0], factor * network.biases[0])
-    return eqx.tree_at(lambda n: (n.weights[0], n.biases[0]), network, first)
-
-
 def init_normalised(
     rng: np.random.Generator,
     number: int,

@@ -22,7 +22,7 @@ import optax
 
 from qdpg.learn.backprop import forward, input_gradient, parameter_gradient
 from qdpg.learn.draws import random_bits, random_normal
-from qdpg.learn.networks import MLP, init_population, scale_inputs
+from qdpg.learn.networks import MLP, init_population
 from qdpg.memory.replay import CONTINUES, NOVELTY, REWARD, ReplayView
 
 
@@ -81,9 +81,9 @@ class Batch(NamedTuple):
     following: jax.Array  # next observation
 
 
-def init_critics(key: jax.Array, sizes: tuple[int, ...], settings: TD3Settings, input_scale: float = 1.0) -> Critics:
+def init_critics(key: jax.Array, sizes: tuple[int, ...], settings: TD3Settings) -> Critics:
     """Draw twin critics of widths `sizes` (O + A, hidden …, 1); the targets start as copies."""
-    both = scale_inputs(init_population(key, 2, sizes, output="linear"), input_scale)
+    both = init_population(key, 2, sizes, output="linear")
     online = (jax.tree.map(lambda leaf: leaf[0], both), jax.tree.map(lambda leaf: leaf[1], both))
     return Critics(online, online, _direction(settings).init(online))
 
