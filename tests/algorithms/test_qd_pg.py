@@ -105,15 +105,6 @@ def test_scouts_explore_and_are_never_elites():
     assert set(algorithm.elites.data()["noise"].tolist()) == {np.float32(0.1)}
 
 
-def test_quality_parents_are_the_best(started):
-    algorithm, _ = started
-    fitness = algorithm.elites.data()["objective"]
-    share = algorithm.elites.sample(np.random.default_rng(0), 50, 1.5 / len(fitness))
-    best_two = algorithm.elites.policies(np.argsort(-fitness)[:2])
-    drawn = {row.tobytes() for row in np.asarray(share.weights[0])}
-    assert drawn == {row.tobytes() for row in np.asarray(best_two.weights[0])}
-
-
 def test_diversity_rewards_are_fresh(started):
     algorithm, player = started
     advance(algorithm, player, 1)

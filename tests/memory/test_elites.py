@@ -69,3 +69,16 @@ def test_sampling_is_uniform_over_cells():
     counts = np.unique(drawn, axis=0, return_counts=True)[1]
     assert len(counts) == len(elites)
     assert counts.max() / counts.min() < 1.5
+
+
+def test_greed_draws_the_better_elites():
+    elites = Elites(SPEC, init_mlp(jax.random.key(0), SIZES), (5, 5))
+    elites.add(*played(60), 0)
+    drawn = flatten_population(elites.sample(np.random.default_rng(0), 3000, greed=3.0))
+    best = elites.data()["solution"][elites.data()["objective"].argmax()]
+    worst = elites.data()["solution"][elites.data()["objective"].argmin()]
+    shares = [(drawn == policy).all(axis=1).mean() for policy in (best, worst)]
+    number = len(elites)
+    expected = [number ** (-1 / 3), 1 - ((number - 1) / number) ** (1 / 3)]  # u³ below 1/k, above 1 - 1/k
+    np.testing.assert_allclose(shares, expected, atol=0.03)
+    assert shares[1] > 0

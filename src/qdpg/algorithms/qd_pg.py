@@ -87,8 +87,8 @@ class Config:
         genetic_share: Share of offspring made by iso+line variation instead of gradients (the paper's future work).
         iso_sigma: Gaussian part of iso+line variation (PGA-ME's value).
         line_sigma: Directional part (PGA-ME's value).
-        quality_parents: Share of the elites, best first, that policies to be improved for quality are drawn from; the
-            paper draws from all.
+        quality_greed: How strongly policies to be improved for quality are drawn from the better elites (see
+            `Elites.sample`); 1 draws from all alike, as the paper does.
         greedy_actor: Whether the critics of each objective are trained by a greedy policy of their own, which lives on
             from generation to generation and is played as one of the population, as in PGA-ME and QDax; the other
             offspring then climb frozen critics.
@@ -127,7 +127,7 @@ class Config:
     genetic_share: float = 0.0
     iso_sigma: float = 0.005
     line_sigma: float = 0.05
-    quality_parents: float = 1.0
+    quality_greed: float = 1.0
     greedy_actor: bool = False
     greedy_steps: int = 100
     initial_policies: int = 0
@@ -170,7 +170,7 @@ def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
         saturation_cost=0.003,
         reward_scale=0.05,
         visited_threshold=0.01,
-        quality_parents=0.3,
+        quality_greed=3.0,
         rate_decades=3.0,
         scouts=2,
         scout_noise=0.8,
@@ -315,7 +315,7 @@ class QDPG:
     def _select(self, objective: str, number: int, rng: np.random.Generator) -> Actors:
         """Draw copies of elites to be improved for `objective`."""
         config = self.config
-        policies = self.elites.sample(rng, number, config.quality_parents if objective == "quality" else 1.0)
+        policies = self.elites.sample(rng, number, config.quality_greed if objective == "quality" else 1.0)
         rates = config.actor_rate * 10 ** -rng.uniform(0, config.rate_decades * (objective == "quality"), number)
         return init_actors(policies, self._settings(objective), rates)
 

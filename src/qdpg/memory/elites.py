@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import jax
 import numpy as np
 from ribs.archives import ArchiveBase, CVTArchive, GridArchive
@@ -93,16 +91,17 @@ class Elites:
                 data["solution"], data["objective"], data["measures"], **{name: data[name] for name in _FIELDS}
             )
 
-    def sample(self, rng: np.random.Generator, number: int, share: float = 1.0) -> MLP:
-        """Draw policies uniformly, with replacement; copies, stacked.
+    def sample(self, rng: np.random.Generator, number: int, greed: float = 1.0) -> MLP:
+        """Draw policies, with replacement; copies, stacked.
 
         Args:
             rng: Source of randomness.
             number: How many.
-            share: Which part of the elites they are drawn from, best first; at least one.
+            greed: 1 draws from all elites alike; g draws the one of rank k·u^g, best first, of k, with u uniform.
         """
         best_first = np.argsort(-self.data()["objective"], kind="stable")
-        return self.policies(best_first[rng.integers(math.ceil(share * len(self)), size=number)])
+        ranks = (len(self) * rng.random(number) ** greed).astype(int)
+        return self.policies(best_first[np.minimum(ranks, len(self) - 1)])
 
     def policies(self, rows: np.ndarray) -> MLP:
         """The policies in `rows` of `data()`, stacked."""
