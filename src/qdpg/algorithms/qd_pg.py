@@ -67,7 +67,8 @@ class Config:
         optimiser: "sgd" as printed in Table 3, or "adam", as TD3 has it.
         loss: Whether losses are sums over the minibatch, as the equations are printed, or means, as TD3 has them.
         actor_rate: Learning rate of policies (Table 3 gives one for all).
-        rate_decades: Powers of ten below `actor_rate` over which the rates of policies are spread, one drawn for each,
+        quality_rate: Learning rate of policies improved for quality; 0 means `actor_rate`, as in the paper.
+        rate_decades: Powers of ten below `quality_rate` over which their rates are spread, one drawn for each policy,
             uniformly in the logarithm; 0 in the paper.
         critic_rate: Learning rate of critics.
         saturation_cost: Cost, in the critic's units, of the mean square of what goes into the tanh of policies improved
@@ -110,6 +111,7 @@ class Config:
     optimiser: Literal["adam", "sgd"] = "adam"
     loss: Literal["mean", "sum"] = "mean"
     actor_rate: float = 3e-4
+    quality_rate: float = 0.0
     rate_decades: float = 0.0
     critic_rate: float = 3e-4
     saturation_cost: float = 0.0
@@ -315,9 +317,10 @@ class QDPG:
     def _select(self, objective: str, number: int, rng: np.random.Generator) -> Actors:
         """Draw copies of elites to be improved for `objective`."""
         config = self.config
-        policies = self.elites.sample(rng, number, config.quality_greed if objective == "quality" else 1.0)
-        rates = config.actor_rate * 10 ** -rng.uniform(0, config.rate_decades * (objective == "quality"), number)
-        return init_actors(policies, self._settings(objective), rates)
+        if objective != "quality":
+            return init_actors(self.elites.sample(rng, number), self._settings(objective))
+        rates = (config.quality_rate or config.actor_rate) * 10 ** -rng.uniform(0, config.rate_decades, number)
+        return init_actors(self.elites.sample(rng, number, config.quality_greed), self._settings(objective), rates)
 
     def _improve(
         self, actors: Actors, objective: str, key: jax.Array, steps: int, stop: Callable[[], bool]

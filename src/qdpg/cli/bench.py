@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -11,6 +12,7 @@ from qdpg.bench.engine import measure_engine
 from qdpg.bench.iteration import measure_iteration
 from qdpg.bench.novelty import measure_novelty
 from qdpg.bench.rollouts import measure_rollouts
+from qdpg.bench.scaling import draw_scaling, measure_scaling
 from qdpg.errors import UserError
 
 MEASURES = {
@@ -18,14 +20,19 @@ MEASURES = {
     "iteration": measure_iteration,
     "novelty": measure_novelty,
     "rollouts": measure_rollouts,
+    "scaling": measure_scaling,
 }
 
 
-def run(what: str, turns: int, as_json: bool) -> int:
-    """Measure and print."""
+def run(what: str, turns: int, as_json: bool, draw: Path | None = None) -> int:
+    """Measure, print, and draw if there is a figure of it."""
     if turns < 1:
         raise UserError(f"--turns is {turns}, but must be at least 1.")
+    if draw is not None and what != "scaling":
+        raise UserError("only `qdpg bench scaling` makes a figure; leave out --draw.")
     results = MEASURES[what](turns)
+    if draw is not None:
+        draw_scaling(results, draw)
     if as_json:
         print(json.dumps(results))
         return 0

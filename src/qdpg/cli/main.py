@@ -172,8 +172,9 @@ def play(
 
 @app.command
 def bench(
-    what: tyro.conf.Positional[Literal["engine", "iteration", "novelty", "rollouts"]] = "engine",
+    what: tyro.conf.Positional[Literal["engine", "iteration", "novelty", "rollouts", "scaling"]] = "engine",
     turns: int = 5,
+    draw: Path | None = None,
     as_json: AsJson = False,
 ) -> int:
     """Measure speed on this machine.
@@ -181,11 +182,12 @@ def bench(
     Args:
         what: What to measure.
         turns: How often each contestant runs; its best turn counts.
+        draw: Directory for the figure of `scaling`.
         as_json: Print one JSON object and nothing else.
     """
     from qdpg.cli import bench as command
 
-    return command.run(what, turns, as_json)
+    return command.run(what, turns, as_json, draw)
 
 
 def main() -> None:
