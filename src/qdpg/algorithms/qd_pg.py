@@ -73,10 +73,14 @@ class Config:
         critic_rate: Learning rate of critics.
         saturation_cost: Cost, in the critic's units, of the mean square of what goes into the tanh of policies improved
             for diversity; saturated policies are hard to turn round later.
+        invert_gradients: Whether policies improved for quality see the slope of tanh vanish only towards its end, so that
+            saturated actions can turn back.
         exploration_noise: σ of the action noise in the episodes that policies are judged by (not given).
         scouts: Further episodes per generation, of copies of the policies improved for the first objective (diversity,
-            where there is one), which only add to the replay memory and to 𝔸.
+            where there is one), which only add to the replay memory: 𝔸 is what the policies themselves have visited.
         scout_noise: σ of the action noise in them.
+        quality_scouts: The same, of copies of the policies improved for the second objective, if there is one.
+        quality_noise: σ of the action noise in these.
         noise_correlation: Of the action noise between successive steps; 0 is white noise.
         cells: Cells per dimension of the grid (Table 3), or one number for a centroidal Voronoi tessellation.
         visited_size: Capacity of 𝔸 (Table 3).
@@ -95,6 +99,7 @@ class Config:
             offspring then climb frozen critics.
         greedy_steps: Climbing steps of each offspring with a greedy actor (QDax: 100).
         initial_policies: Random policies to start from; 0 means one population.
+        same_start: Whether all policies are judged by an episode with the same reset, so that luck does not decide.
     """
 
     population: int = 4
@@ -115,9 +120,12 @@ class Config:
     rate_decades: float = 0.0
     critic_rate: float = 3e-4
     saturation_cost: float = 0.0
+    invert_gradients: bool = False
     exploration_noise: float = 0.0
     scouts: int = 0
     scout_noise: float = 0.0
+    quality_scouts: int = 0
+    quality_noise: float = 0.0
     noise_correlation: float = 0.0
     cells: tuple[int, ...] | int = (5, 5)
     visited_size: int = 10_000
@@ -133,6 +141,7 @@ class Config:
     greedy_actor: bool = False
     greedy_steps: int = 100
     initial_policies: int = 0
+    same_start: bool = False
 
 
 def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
@@ -249,7 +258,7 @@ class QDPG:
         if self.generation == 0:
             number = config.initial_policies or config.population
             population = init_population(key, number, self.policy_sizes)
-            return Generation(population, draw_seeds(rng, number), self._noise(number), self._state.learners)
+            return Generation(population, self._seeds(rng, number), self._noise(number), self._state.learners)
 
         gradient_steps = self._gradient_steps()
         if "quality" not in self.objectives or len(self.objectives) > 1:
@@ -273,21 +282,26 @@ class QDPG:
             if bred:
                 parents, others = self.elites.sample(rng, bred), self.elites.sample(rng, bred)
                 parts.append(iso_line(parents, others, rng, config.iso_sigma, config.line_sigma))
-            population = join_policies(*parts, repeat_policies(parts[0], config.scouts))
+            scouts = [
+                repeat_policies(part, number)
+                for part, number in zip(parts, (config.scouts, config.quality_scouts), strict=False)
+            ]
+            population = join_policies(*parts, *scouts)
         check_finite(self.generation, population, {name: each.critics.online for name, each in learned.items()})
-        seeds = draw_seeds(rng, config.population + config.scouts)
-        noise = self._noise(config.population, config.scouts)
-        return Generation(population, seeds, noise, learned, config.scouts)
+        number = config.scouts + config.quality_scouts * (len(self.objectives) > 1)
+        seeds = self._seeds(rng, config.population, number)
+        noise = self._noise(config.population, number)
+        return Generation(population, seeds, noise, learned, number)
 
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
         """Store the transitions in the replay memory, the states in 𝔸, and the policies in the grid."""
         with self.clock.time("novelty"):
             episodes = self._novelty_of_episodes(rollouts)
-            accepted = self.visited.add(rollouts.descriptors[:, :-1][rollouts.played()])
+            judged = rollouts.first(len(rollouts.seeds) - generation.scouts)
+            accepted = self.visited.add(judged.descriptors[:, :-1][judged.played()])
         with self.clock.time("memory"):
             self.replay.insert(rollouts)
             candidates = generation.candidates()
-            judged = rollouts.first(len(rollouts.seeds) - generation.scouts)
             status = self.elites.add(candidates, judged, self.generation)
         self._state = State(
             self._state.generation + 1, self._state.steps + rollouts.steps, rollouts.steps, generation.learned
@@ -385,7 +399,7 @@ class QDPG:
 
     def _settings(self, objective: str) -> TD3Settings:
         if objective == "diversity":
-            return td3_settings(self.config, discount=self.config.diversity_discount)
+            return td3_settings(self.config, discount=self.config.diversity_discount, invert_gradients=False)
         return td3_settings(self.config, saturation_cost=0.0)
 
     def _init_learners(self) -> dict[str, Learner]:
@@ -400,8 +414,17 @@ class QDPG:
             learners[objective] = Learner(init_critics(key, sizes, settings), greedy)
         return learners
 
+    def _seeds(self, rng: np.random.Generator, candidates: int, scouts: int = 0) -> np.ndarray:
+        """Reset seeds of a generation's episodes, [candidates + scouts]."""
+        seeds = draw_seeds(rng, candidates + scouts)
+        if self.config.same_start:
+            seeds[:candidates] = draw_seeds(np.random.default_rng(self.seed), 1)
+        return seeds
+
     def _noise(self, candidates: int, scouts: int = 0) -> Noise:
         levels = [self.config.exploration_noise] * candidates + [self.config.scout_noise] * scouts
+        if scouts > self.config.scouts:
+            levels[-self.config.quality_scouts :] = [self.config.quality_noise] * self.config.quality_scouts
         return Noise(np.array(levels, np.float32), self.config.noise_correlation)
 
 

@@ -41,6 +41,7 @@ class TD3Settings:
     actor_rate: float = 3e-4
     critic_rate: float = 3e-4
     saturation_cost: float = 0.0  # of the squares of what goes into the actors' tanh
+    invert_gradients: bool = False  # slope of tanh y that vanishes only towards its end: 1 - y upwards, 1 + y downwards
 
 
 _NEARLY_ONE = 1.0 - 1e-6  # the largest action whose tanh can be undone in single precision
@@ -243,6 +244,9 @@ def update_actors(
         # Deep in the tanh the value's gradient vanishes, and a policy that is wrong there could never turn back.
         inside = jnp.arctanh(jnp.clip(acted.output, -_NEARLY_ONE, _NEARLY_ONE))
         inner = -2.0 * settings.saturation_cost * loss[0, 0] * inside
+    if settings.invert_gradients:
+        # 1 - y² becomes 1 + y where the action should fall, and 1 - y where it should rise (Hausknecht and Stone, 2016).
+        inner += slope * acted.output * (acted.output + jnp.sign(slope))
     gradient = parameter_gradient(actors.online, acted, slope, inner)
     steps, state = _direction(settings).update(gradient, actors.optimiser)
     online = jax.tree.map(
