@@ -60,7 +60,7 @@ class Overview:
             return
         self._due = time.monotonic() + (_LIVE_EVERY if self._bars is not None else _PLAIN_EVERY)
         self._began = {run: self._began.get(run, seen) for run, seen in running.items()}
-        texts = {run: describe(run, seen, self._began[run]) for run, seen in running.items()}
+        texts = {run: describe(seen, self._began[run]) for run, seen in running.items()}
         if self._bars is None:
             for run, text in texts.items():
                 self.say(f"  {run.name}: {running[run].steps:,}/{run.config.steps:,} steps  {text}")
@@ -84,12 +84,13 @@ class Overview:
         bars.update(self._total, completed=totals.steps, total=totals.total_steps, text=summarise(totals))
 
 
-def describe(run: PlannedRun, seen: Progress, began: Progress) -> str:
-    """Speed and best fitness of a run in progress, in words."""
-    seconds = seen.seconds - began.seconds
-    speed = (seen.steps - began.steps) / seconds if seconds > 0 else math.nan
+def describe(seen: Progress, began: Progress) -> str:
+    """Speed since it `began` to be watched and best fitness of a run in progress, in words."""
     if not seen.steps:
         return "starting"
+    if seen.seconds <= began.seconds:
+        began = Progress()
+    speed = (seen.steps - began.steps) / max(seen.seconds - began.seconds, 1e-9)
     return f"{number(speed)} steps/s  best {number(seen.best_fitness)}"
 
 

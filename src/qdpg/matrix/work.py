@@ -129,6 +129,7 @@ class Work:
             took, best = f"{number(seen.seconds)} s", number(seen.best_fitness)
             self._overview.say(f"finished {run.name}: {seen.steps:,} steps in {took}, best fitness {best}")
         elif self.stopped is not None and code in _STOPPED:
+            self._waiting.append(run)
             self._overview.say(f"stopped {run.name} at {seen.steps:,} steps")
         else:
             self._fail(run, child.error(code), code)
