@@ -16,23 +16,25 @@ from qdpg import compare, load_run
 from qdpg.errors import UserError
 from qdpg.runs.logs import read_csv
 
-SETTINGS = {
-    "task.horizon": 40,
-    "hidden": [16, 16],
-    "population": 4,
-    "map-elites.initial_policies": 8,
-    "qd-pg.replay_size": 700,
-    "qd-pg.batch_size": 16,
-    "qd-pg.gradient_steps_ratio": 0.25,
-    "qd-pg.visited_size": 300,
-}
-MATRIX = {"tasks": ["point-maze"], "algorithms": ["map-elites", "qd-pg"], "steps": 6000, "settings": SETTINGS}
-CHEAP = {
-    "tasks": ["point-maze"],
-    "algorithms": ["map-elites"],
-    "steps": 500,
-    "settings": {"task.horizon": 40, "population": 4, "initial_policies": 8},
-}
+SETTINGS = {"task.horizon": 40, "hidden": [8, 8], "population": 4, "initial_policies": 8}
+CHEAP = {"tasks": ["point-maze"], "algorithms": ["map-elites"], "steps": 500, "settings": SETTINGS}
+LONG = CHEAP | {"algorithms": ["cvt-map-elites", "map-elites"], "steps": 40_000}  # 250 generations
+
+OWN_TASKS = """
+from dataclasses import dataclass
+from qdpg.tasks.point_maze import PointMaze
+
+@dataclass(frozen=True)
+class Lost(PointMaze):
+    def step(self, state, action):
+        state, reward, ended = super().step(state, action)
+        return state, reward * float("nan"), ended
+
+@dataclass(frozen=True)
+class Broken(PointMaze):
+    def step(self, state, action):
+        raise ValueError("the motor is not plugged in")
+"""
 
 
 def words(out, matrix, **options):
@@ -82,35 +84,35 @@ def assert_same_run(a, b):
 
 def test_killed_and_interrupted_equals_left_alone(tmp_path):
     """One run at a time on all cores and never stopped, against two at once with a share each and stopped thrice."""
-    whole = compare(tmp_path / "whole", **MATRIX, seeds=1, jobs=1, quiet=True)
+    whole = compare(tmp_path / "whole", **LONG, seeds=1, jobs=1, quiet=True)
     assert whole.finished == whole.runs
     assert len(whole.runs) == 2
 
     out = tmp_path / "parts"
-    run = out / "point-maze" / "qd-pg" / "seed-0"
-    begin, go_on = words(out, MATRIX, seeds=1, jobs=2, checkpoint_seconds=0), words(out, {"checkpoint_seconds": 0})
+    run = out / "point-maze" / "map-elites" / "seed-0"
+    begin, go_on = words(out, LONG, seeds=1, jobs=2, checkpoint_seconds=0), words(out, {"checkpoint_seconds": 0})
 
     process = begin_and_let_advance(begin, run, 1)
     children = psutil.Process(process.pid).children()
     assert children
     process.kill()  # alone: its runs notice, save and stop
-    process.wait()
+    process.communicate()
     psutil.wait_procs(children, timeout=60)
     assert all(gone(child) for child in children)
 
     process = begin_and_let_advance(begin, run, 2)
     for each in (psutil.Process(process.pid), *psutil.Process(process.pid).children()):
         each.kill()  # all of them, as when the machine stops
-    process.wait()
+    process.communicate()
 
     process = begin_and_let_advance([*go_on, "--jobs", "2"], run, 2)
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=120)[0]
     assert process.returncode == 130, said
-    assert "stopped point-maze qd-pg seed 0" in said
+    assert "stopped point-maze map-elites seed 0" in said
     assert f"go on with: qdpg compare --out {out}" in said
     saved = json.loads((run / "checkpoints" / f"{checkpoint(run):08d}" / "manifest.json").read_text())
-    assert saved["steps"] == read_csv(run / "metrics.csv")["steps"][-1] < MATRIX["steps"]
+    assert saved["steps"] == read_csv(run / "metrics.csv")["steps"][-1] < LONG["steps"]
 
     done = subprocess.run(go_on, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
@@ -126,19 +128,23 @@ def test_killed_and_interrupted_equals_left_alone(tmp_path):
     assert before == after  # finished runs are left alone
 
 
-def test_a_failed_run_is_recorded_and_the_rest_goes_on(tmp_path):
-    diverging = {"qd-pg.optimiser": "sgd", "qd-pg.loss": "sum", "qd-pg.critic_rate": 1e6}
-    command = words(tmp_path / "out", MATRIX | {"settings": SETTINGS | diverging}, seeds="0-0", steps=4000)
-    done = subprocess.run([*command, "--quiet"], capture_output=True, text=True, timeout=300, check=False)
+def test_failed_runs_are_recorded_and_the_rest_goes_on(tmp_path):
+    (tmp_path / "own.py").write_text(OWN_TASKS)
+    command = words("out", CHEAP, tasks=["own:Lost", "own:Broken", "point-maze"], seeds="7-7")
+    done = subprocess.run([*command, "--quiet"], capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert done.stdout == ""
-    assert done.stderr == f"qdpg: 1 run of 2 failed; see {tmp_path / 'out' / 'failures.json'}\n"
-    (failure,) = json.loads((tmp_path / "out" / "failures.json").read_text())["failures"]
-    assert failure["run"] == "point-maze/qd-pg/seed-0"
-    assert failure["exit_code"] == 3
-    assert "not finite" in failure["error"]
-    assert failure["error"] in (tmp_path / "out" / failure["log"]).read_text()
-    assert load_run(tmp_path / "out/point-maze/map-elites/seed-0").metrics()["steps"][-1] >= 4000
+    assert done.stderr == "qdpg: 2 runs of 3 failed; see out/failures.json\n"
+    broken, lost = json.loads((tmp_path / "out" / "failures.json").read_text())["failures"]
+    assert lost["run"] == "own-Lost/map-elites/seed-7"
+    assert lost["exit_code"] == 3
+    assert "not finite" in lost["error"]
+    assert broken["run"] == "own-Broken/map-elites/seed-7"
+    assert broken["exit_code"] == 1
+    assert broken["error"] == "ValueError: the motor is not plugged in"
+    for failure in (broken, lost):
+        assert failure["error"] in (tmp_path / "out" / failure["log"]).read_text()
+    assert load_run(tmp_path / "out" / "point-maze" / "map-elites" / "seed-7").metrics()["steps"][-1] >= 500
 
 
 def test_extended_by_a_seed_and_a_failed_run_tried_again(tmp_path):

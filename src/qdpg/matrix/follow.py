@@ -13,7 +13,7 @@ import threading
 import time
 
 
-def follow(parent: int, every: float = 0.5) -> None:
+def follow(parent: int, every: float = 0.2) -> None:
     """Ask this process to stop as soon as `parent` is not its parent any more."""
     while os.getppid() == parent:
         time.sleep(every)
