@@ -9,7 +9,7 @@ import pytest
 
 from qdpg.algorithms.registry import ALGORITHMS
 from qdpg.errors import UserError
-from qdpg.matrix.child import share_cores
+from qdpg.matrix.child import find_error, share_cores
 from qdpg.matrix.matrix import extend, make_matrix, parse_seeds
 from qdpg.matrix.overview import describe, summarise
 from qdpg.matrix.progress import Progress, Totals, is_finished, seconds_left
@@ -148,3 +148,13 @@ def test_the_last_row_of_a_log(tmp_path):
     assert row == {"steps": 19_999, "x": 0.1 * 19_999}
     path.write_text("steps,x\n")
     assert read_last_row(path) is None
+
+
+def test_the_error_in_what_a_process_printed():
+    trace = "Traceback (most recent call last):\n  File 'a', line 1\n    f()\n"
+    assert find_error(f"100 steps\n{trace}KeyError: 1\n\nDuring …\n\n{trace}ValueError: 2\n----\nremark\n") == (
+        "ValueError: 2"
+    )
+    assert find_error("100 steps\nqdpg: no room.\n") == "no room."
+    assert find_error("100 steps\nSegmentation fault\n") == "Segmentation fault"
+    assert find_error("\n") is None

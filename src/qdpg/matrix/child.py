@@ -84,14 +84,24 @@ class Child:
 
     def error(self, code: int) -> str:
         """Say why it ended with `code`, from what it printed last."""
-        with self.run.log.open("rb") as log:
-            log.seek(self._log_start)
-            lines = [line.strip() for line in log.read().decode(errors="replace").splitlines() if line.strip()]
         if number := -code if code < 0 else max(code - 128, 0):
             hint = ", perhaps because memory ran out" if number == signal.SIGKILL else ""
             return f"the process was ended by {signal.Signals(number).name}{hint}."
-        sentences = [line.removeprefix("qdpg: ") for line in lines if line.startswith("qdpg: ")]
-        return (sentences or lines or [f"the process ended with exit code {code} and said nothing."])[-1]
+        with self.run.log.open("rb") as log:
+            log.seek(self._log_start)
+            text = log.read().decode(errors="replace")
+        return find_error(text) or f"the process ended with exit code {code} and said nothing."
+
+
+def find_error(text: str) -> str | None:
+    """Find the sentence that says what went wrong in what a process printed; None if it printed nothing."""
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    if sentences := [line.removeprefix("qdpg: ") for line in lines if line.startswith("qdpg: ")]:
+        return sentences[-1]
+    traces = [n for n, line in enumerate(lines) if line.startswith("Traceback ")]
+    if traces:  # the error itself is the first line that is not indented; libraries may add remarks after it
+        lines = [line for line in lines[traces[-1] + 1 :] if not line.startswith(" ")][:1]
+    return lines[-1] if lines else None
 
 
 @contextmanager
