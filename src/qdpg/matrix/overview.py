@@ -33,7 +33,7 @@ class Overview:
                 rich_progress.TaskProgressColumn(),
                 rich_progress.TextColumn("{task.fields[text]}", markup=False),
             )
-            self._bars = rich_progress.Progress(*columns, console=self._console)
+            self._bars = rich_progress.Progress(*columns, console=self._console, transient=True)
             self._total = self._bars.add_task("all runs", text="")
         self._shown: dict[PlannedRun, rich_progress.TaskID] = {}
         self._began: dict[PlannedRun, Progress] = {}  # where each run was when it was first seen
