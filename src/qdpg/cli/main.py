@@ -109,6 +109,40 @@ def plot(run: tyro.conf.Positional[Path], quiet: Switch = False) -> int:
 
 
 @app.command
+def compare(
+    out: Path,
+    tasks: tuple[str, ...] | None = None,
+    algorithms: tuple[str, ...] | None = None,
+    seeds: str | None = None,
+    steps: int | None = None,
+    preset: str | None = None,
+    settings: Annotated[tuple[str, ...] | None, tyro.conf.arg(name="set", metavar="KEY=VALUE")] = None,
+    jobs: int | None = None,
+    threads: int | None = None,
+    checkpoint_seconds: float = 60.0,
+    quiet: Switch = False,
+) -> int:
+    """Run a matrix of tasks, algorithms and seeds, or go on with one; what is left away is as it was begun.
+
+    Args:
+        out: Directory of the comparison.
+        tasks: Tasks, between commas.
+        algorithms: Algorithms, between commas, or "all".
+        seeds: How many, or which: 3, 0,1,2 or 0-2.
+        steps: Environment steps of each run.
+        preset: "tuned" (what works best, the default) or "paper" (the paper's settings).
+        settings: Settings of all algorithms as KEY=VALUE, of one as ALGORITHM.KEY=VALUE, of the task as task.KEY=VALUE.
+        jobs: Runs at once; by default as many as there are cores for, as far as memory allows.
+        threads: Cores for each run; by default an equal share.
+        checkpoint_seconds: Time between checkpoints of a run.
+        quiet: Print nothing but errors.
+    """
+    from qdpg.cli import compare as command
+
+    return command.run(out, tasks, algorithms, seeds, steps, preset, settings, jobs, threads, checkpoint_seconds, quiet)
+
+
+@app.command
 def algorithms(as_json: AsJson = False) -> int:
     """List the algorithms.
 
@@ -191,7 +225,7 @@ def bench(
 
 
 def main() -> None:
-    """Run the command line and exit: 0 done, 2 bad input, 3 diverged, 130 interrupted."""
+    """Run the command line and exit: 0 done, 1 some of it failed, 2 bad input, 3 diverged, 130 interrupted."""
     if sys.argv[1:] == ["--version"]:
         print(f"qdpg {__version__}")
         sys.exit(0)

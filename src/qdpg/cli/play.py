@@ -17,7 +17,7 @@ from qdpg.play.player import make_player
 from qdpg.play.rollouts import Rollouts, concatenate
 from qdpg.report.episodes import draw_episodes
 from qdpg.report.figures import save_figure
-from qdpg.tasks.registry import make_task
+from qdpg.tasks.registry import file_name, make_task
 
 _AT_ONCE = 16  # episodes between two moves of the progress bar
 
@@ -44,7 +44,7 @@ def run(name: str, policies: int, seed: int, out: Path, settings: Sequence[str],
             played.append(player.play(jax.tree.map(lambda leaf, rows=chosen: leaf[rows], population), seeds[chosen]))
             progress.update(bar, completed=chosen.stop)
     rollouts = concatenate(played)
-    path = save_figure(draw_episodes(spec, rollouts), out / f"{spec.name.replace(':', '-').replace('/', '-')}.png")
+    path = save_figure(draw_episodes(spec, rollouts), out / f"{file_name(spec.name)}.png")
     best, median = rollouts.fitness.max(), np.median(rollouts.fitness)
     console.print(f"{rollouts.steps:,} steps; fitness: best {best:.1f}, median {median:.1f}")
     console.print(f"picture: {path}", soft_wrap=True)

@@ -15,7 +15,7 @@ from qdpg.runs.files import cache_compiled_programs
 from qdpg.runs.room import check_room
 from qdpg.runs.run import Run, RunConfig, change_steps, create_run, load_run, lock_run
 from qdpg.runs.train import Trainer
-from qdpg.tasks.registry import make_task
+from qdpg.tasks.registry import file_name, make_task
 
 
 def run_train(
@@ -39,7 +39,7 @@ def run_train(
     if until_solved and make_task(task, **options).spec.solved is None:
         raise UserError(f"--until-solved needs a task that says when it is solved, and {task} does not.")
     config = make_config(algorithm, preset, task, others)
-    where = out or Path("runs") / f"{task.replace(':', '-').replace('/', '-')}-{algorithm}-{preset}-{seed}"
+    where = out or Path("runs") / f"{file_name(task)}-{algorithm}-{preset}-{seed}"
     check_room(footprint(algorithm, make_task(task, **options).spec, config), where.absolute())
     settings_of_run = RunConfig(task, options, algorithm, preset, config_to_json(config), seed, steps, until_solved)
     return _train(create_run(where, settings_of_run), checkpoint_seconds, quiet)

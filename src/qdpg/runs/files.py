@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import json
 import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import save_file
+
+from qdpg.errors import UserError
 
 TEMPORARY = ".tmp-"  # how names of things being written begin
 
@@ -73,6 +76,21 @@ def remove_leftovers(directory: Path) -> None:
     """Delete what a killed process left half written."""
     for path in directory.glob(f"{TEMPORARY}*"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def lock_directory(directory: Path, sentence: str) -> IO[str]:
+    """Make sure that nobody else works in `directory`; hold on to the result meanwhile.
+
+    Raises:
+        UserError: Somebody else does; with `sentence`.
+    """
+    file = (directory / ".lock").open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.close()
+        raise UserError(sentence) from None
+    return file
 
 
 def cache_compiled_programs() -> None:

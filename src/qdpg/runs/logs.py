@@ -13,6 +13,8 @@ from tensorboardX import SummaryWriter
 
 from qdpg.errors import UserError
 
+_TAIL = 2**16  # bytes at the end of a log that surely hold a whole row
+
 
 class CsvLog:
     """A CSV file with a fixed header. Numbers are written so that reading them back gives the same bits."""
@@ -84,6 +86,22 @@ def read_csv(path: Path) -> dict[str, np.ndarray]:
     except ValueError as error:
         raise UserError(f"{path} is not a table of numbers: {error}.") from error
     return {column: table[:, i] for i, column in enumerate(columns)}
+
+
+def read_last_row(path: Path) -> dict[str, float] | None:
+    """The newest complete row of a log by column, without reading all of it; None if there is none yet."""
+    try:
+        with path.open("rb") as file:
+            header = file.readline()
+            size = file.seek(0, os.SEEK_END)
+            start = file.seek(max(len(header), size - _TAIL))
+            lines = file.read().split(b"\n")[:-1]  # what follows the last line's end is being written
+        # If the tail begins inside a row, its first line is only a part of one.
+        rows = lines if start == len(header) else lines[1:]
+        cells = zip(header.decode().split(","), rows[-1].decode().split(","), strict=True)
+        return {name.strip(): float(cell) if cell else np.nan for name, cell in cells}
+    except (OSError, ValueError, IndexError):  # not there, or cut off by a run that is being taken up again
+        return None
 
 
 class TensorBoardLog:

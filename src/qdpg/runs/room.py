@@ -14,13 +14,18 @@ from qdpg.runs.checkpoint import KEPT
 _PROGRAM = 700 * 2**20  # bytes of libraries and compiled code
 
 
+def memory_needed(footprint: Footprint) -> int:
+    """Bytes that a process will take which trains an algorithm of this footprint."""
+    return _PROGRAM + footprint.memory
+
+
 def check_room(footprint: Footprint, directory: Path) -> None:
     """Refuse to start what will not fit.
 
     Raises:
         UserError: The memory that is free, or the disk, is too small.
     """
-    needed, free = _PROGRAM + footprint.memory, psutil.virtual_memory().available
+    needed, free = memory_needed(footprint), psutil.virtual_memory().available
     if needed > free:
         raise UserError(
             f"the run needs about {_gib(needed)} of memory, but only {_gib(free)} are free; "

@@ -14,7 +14,6 @@ figures/           what `plot` draws
 from __future__ import annotations
 
 import dataclasses
-import fcntl
 import json
 import os
 import platform
@@ -31,7 +30,7 @@ from qdpg.algorithms.algorithm import Algorithm
 from qdpg.algorithms.registry import config_from_json, config_to_json, make_algorithm
 from qdpg.errors import UserError
 from qdpg.runs.collection import Collection, read_collection
-from qdpg.runs.files import write_json
+from qdpg.runs.files import lock_directory, write_json
 from qdpg.runs.logs import read_csv
 from qdpg.tasks.registry import make_task
 from qdpg.tasks.task import Task
@@ -157,25 +156,22 @@ def lock_run(run: Run) -> IO[str]:
     Raises:
         UserError: Somebody else does.
     """
-    file = (run.path / ".lock").open("w")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        raise UserError(f"another process is training {run.path}; wait for it or stop it.") from None
-    return file
+    return lock_directory(run.path, f"another process is training {run.path}; wait for it or stop it.")
 
 
 def make_manifest(seed: int) -> dict[str, Any]:
-    """Describe software and machine."""
+    """Describe software, machine and seed of a run that starts now."""
+    return {**describe_software(), "seed": seed, "started": datetime.now(UTC).isoformat(timespec="seconds")}
+
+
+def describe_software() -> dict[str, Any]:
+    """Versions, machine and revision."""
     return {
         "qdpg": __version__,
         **{name: version(name) for name in _LIBRARIES},
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "revision": _git_revision(),
-        "seed": seed,
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 

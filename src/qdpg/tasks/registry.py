@@ -46,6 +46,11 @@ def make_task(name: str, **options: Any) -> Task:
     raise UserError(f"there is no task {name!r}; {hint}")
 
 
+def file_name(name: str) -> str:
+    """The name of a task as part of a path."""
+    return name.replace(":", "-").replace("/", "-")
+
+
 def _with_options(task: Task, name: str, options: Mapping[str, Any]) -> Task:
     task = replace_options(task, options, f"task {name!r}")
     try:

@@ -1,0 +1,115 @@
+"""A run in a process of its own, on cores of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import psutil
+
+from qdpg.errors import UserError
+from qdpg.matrix.matrix import PlannedRun
+from qdpg.runs.room import memory_needed
+
+Cores = tuple[int, ...]
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def share_cores(cores: Sequence[int], runs: int, jobs: int | None, threads: int | None) -> list[Cores]:
+    """Say on which cores each of the runs that are trained at the same time may work.
+
+    Shares are disjoint: two runs that share both of two cores take about twice as long as two that have one each.
+    Only if more is asked for than there are cores, they are dealt out several times.
+
+    Args:
+        cores: What there is.
+        runs: How many runs there are to train.
+        jobs: How many of them at once; by default as many as there are cores for.
+        threads: Cores for each; by default an equal share.
+
+    Raises:
+        UserError: A number is out of range.
+    """
+    number = len(cores)
+    if jobs is not None and jobs < 1:
+        raise UserError(f"--jobs is {jobs}, but must be at least 1.")
+    if threads is not None and not 1 <= threads <= number:
+        raise UserError(f"--threads is {threads}, but must be from 1 to the number of usable cores, {number}.")
+    jobs = min(jobs or number // (threads or 1), max(runs, 1))
+    if threads is None and jobs <= number:
+        return [tuple(cores[job::jobs]) for job in range(jobs)]
+    width = threads or 1
+    return [tuple(cores[(job * width + n) % number] for n in range(width)) for job in range(jobs)]
+
+
+class Child:
+    """The process that trains one run. Its output goes to the run's log."""
+
+    def __init__(self, run: PlannedRun, cores: Cores, checkpoint_seconds: float) -> None:
+        """Start it; the run's directory must be there."""
+        self.run, self.cores = run, cores
+        command = [sys.executable, "-m", "qdpg.matrix.follow", str(os.getpid()), "resume", str(run.path)]
+        command += ["--steps", str(run.config.steps), "--checkpoint-seconds", str(checkpoint_seconds)]
+        environment = os.environ | dict.fromkeys(_THREADS, str(len(cores)))
+        with run.log.open("ab") as log, _on_cores(cores):
+            self._log_start = log.tell()
+            # A group of its own: Ctrl-C reaches it once, from us, and not a second time from the terminal.
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, process_group=0
+            )
+
+    def poll(self) -> int | None:
+        """Its exit code, if it has ended."""
+        return self._process.poll()
+
+    def wait(self) -> int:
+        """Wait for its end; return its exit code."""
+        return self._process.wait()
+
+    def send(self, number: int) -> None:
+        """Hand on a signal."""
+        self._process.send_signal(number)
+
+    def memory_to_come(self) -> int:
+        """Bytes that it will still take."""
+        try:
+            held: int = psutil.Process(self._process.pid).memory_info().rss
+        except psutil.Error:  # it has just ended
+            return 0
+        return max(memory_needed(self.run.footprint) - held, 0)
+
+    def error(self, code: int) -> str:
+        """Say why it ended with `code`, from what it printed last."""
+        if number := -code if code < 0 else max(code - 128, 0):
+            hint = ", perhaps because memory ran out" if number == signal.SIGKILL else ""
+            return f"the process was ended by {signal.Signals(number).name}{hint}."
+        with self.run.log.open("rb") as log:
+            log.seek(self._log_start)
+            text = log.read().decode(errors="replace")
+        return find_error(text) or f"the process ended with exit code {code} and said nothing."
+
+
+def find_error(text: str) -> str | None:
+    """Find the sentence that says what went wrong in what a process printed; None if it printed nothing."""
+    lines = [line.rstrip() for line in text.splitlines() if line.strip()]
+    if sentences := [line.removeprefix("qdpg: ") for line in lines if line.startswith("qdpg: ")]:
+        return sentences[-1]
+    traces = [n for n, line in enumerate(lines) if line.startswith("Traceback ")]
+    if traces:  # the error itself is the first line that is not indented; libraries may add remarks after it
+        lines = [line for line in lines[traces[-1] + 1 :] if not line.startswith(" ")][:1]
+    return lines[-1] if lines else None
+
+
+@contextmanager
+def _on_cores(cores: Cores) -> Iterator[None]:
+    """Work on `cores` only. A process begun inside does so from its first moment; threads cannot escape."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

@@ -1,0 +1,143 @@
+"""`compare`: run a matrix of tasks × algorithms × seeds, or go on with one."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from qdpg.errors import UserError
+from qdpg.matrix.child import Cores, share_cores
+from qdpg.matrix.matrix import Matrix, PlannedRun, extend, make_matrix
+from qdpg.matrix.overview import Overview
+from qdpg.matrix.progress import is_finished
+from qdpg.matrix.record import Failure, Failures, read_matrix, write_matrix
+from qdpg.matrix.work import Work, signals_to
+from qdpg.report.words import plural
+from qdpg.runs.files import lock_directory
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a comparison.
+
+    Attributes:
+        runs: Directories of all runs of the matrix.
+        finished: Those that are finished.
+        failures: Those whose last attempt failed.
+        stopped: The signal that stopped the comparison before its end, if one did.
+    """
+
+    runs: list[Path]
+    finished: list[Path]
+    failures: list[Failure]
+    stopped: int | None
+
+
+def compare(
+    out: Path | str,
+    tasks: Sequence[str] | None = None,
+    algorithms: Sequence[str] | str | None = None,
+    seeds: int | Sequence[int] | None = None,
+    steps: int | None = None,
+    preset: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    *,
+    jobs: int | None = None,
+    threads: int | None = None,
+    checkpoint_seconds: float = 60.0,
+    quiet: bool = False,
+) -> Outcome:
+    """Run a matrix of tasks × algorithms × seeds as ordinary runs, or go on with one.
+
+    What is left away is taken from the comparison that is there already. Finished runs are left alone, begun ones are
+    resumed, failed ones tried again. SIGINT and SIGTERM are handed to the runs, which save and stop. Results do not
+    depend on `jobs` and `threads`.
+
+    Args:
+        out: Directory of the comparison; run `seed` is in `out/task/algorithm/seed-N`.
+        tasks: Names of tasks.
+        algorithms: Names of algorithms, or "all".
+        seeds: Seeds, or how many.
+        steps: Environment steps of each run.
+        preset: Preset of all algorithms; "tuned" if nothing else is said.
+        settings: What differs from the preset: `task.KEY`, `KEY` of all algorithms, or `ALGORITHM.KEY`.
+        jobs: Runs at once; by default as many as there are cores for, as far as memory allows.
+        threads: Cores for each run; by default an equal share.
+        checkpoint_seconds: Time between checkpoints of a run.
+        quiet: Show nothing.
+
+    Raises:
+        UserError: Something is wrong with what is asked for, or it contradicts what was begun; nothing is written.
+    """
+    out = Path(out)
+    asked: dict[str, Any] = {
+        "tasks": tasks,
+        "algorithms": (algorithms,) if isinstance(algorithms, str) else algorithms,
+        "seeds": range(seeds) if isinstance(seeds, int) else seeds,
+        "steps": steps,
+        "preset": preset,
+        "settings": settings,
+    }
+    matrix = _complete(out, {name: value for name, value in asked.items() if value is not None})
+    planned = matrix.plan(out)
+    cores = sorted(os.sched_getaffinity(0))
+    share_cores(cores, len(planned), jobs, threads)  # says what is wrong before anything is written
+    out.mkdir(parents=True, exist_ok=True)
+    with (
+        lock_directory(out, f"another process is comparing in {out}; wait for it or stop it."),
+        Overview(quiet) as overview,
+    ):
+        write_matrix(out, matrix)
+        todo = [run for run in planned if not is_finished(run)]
+        todo.sort(key=lambda run: not (run.path / "config.json").exists())  # what was begun comes first
+        shares = share_cores(cores, len(todo), jobs, threads)
+        _greet(overview, planned, todo, shares)
+        work = Work(planned, todo, shares, Failures(out), overview, checkpoint_seconds)
+        with signals_to(work.stop):
+            work.go_through()
+    finished = [run.path for run in planned if is_finished(run)]
+    return Outcome([run.path for run in planned], finished, work.failures.all(), work.stopped)
+
+
+def _complete(out: Path, asked: dict[str, Any]) -> Matrix:
+    """Take what is not asked for from the comparison in `out`, if there is one.
+
+    Raises:
+        UserError: Something is missing, or contradicts what is there.
+    """
+    old = read_matrix(out)
+    if old is None:
+        if missing := [name for name in ("tasks", "algorithms", "seeds", "steps") if name not in asked]:
+            wanted = ", ".join(f"--{name}" for name in missing)
+            raise UserError(f"there is no comparison in {out} yet; a new one needs {wanted} too.")
+        if out.exists() and (not out.is_dir() or any(path.name[0] != "." for path in out.iterdir())):
+            raise UserError(f"{out} is there already, is not empty and holds no comparison; choose another --out.")
+        return make_matrix(**{"preset": "tuned", "settings": {}, **asked})
+    return extend(old, make_matrix(**{**vars(old), **asked}), out)
+
+
+def _greet(overview: Overview, planned: list[PlannedRun], todo: list[PlannedRun], shares: list[Cores]) -> None:
+    """Say what is about to happen."""
+    begun = [run for run in planned if (run.path / "config.json").exists()]
+    done, resumed = len(planned) - len(todo), sum(run in begun for run in todo)
+    overview.say(
+        f"{plural(len(planned), 'run')}: {done} finished, {resumed} to resume, {len(todo) - resumed} to start; "
+        f"{len(shares)} at once with {plural(len(shares[-1]), 'core')} each"
+    )
+    if changed := [run for run in begun if _has_other_settings(run)]:
+        overview.say(
+            f"{plural(len(changed), 'run')} began with settings that this version of qdpg would not choose any more, "
+            f"and will keep them; the first is {changed[0].path}"
+        )
+
+
+def _has_other_settings(run: PlannedRun) -> bool:
+    try:
+        found = json.loads((run.path / "config.json").read_text())["config"]
+    except (OSError, ValueError, KeyError):  # its process will say what is wrong with it
+        return False
+    return bool(found != json.loads(json.dumps(run.config.config)))
