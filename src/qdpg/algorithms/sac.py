@@ -44,8 +44,8 @@ def preset(name: str, task: str, algorithm: str = "sac") -> Config:
     """The settings of preset `name` for `task`.
 
     "paper" is SAC's own, because the QD-PG paper gives none for its baselines. "tuned" is TD3's `tune` of that; on
-    point-maze, where rewards are scaled to a twentieth, the temperature starts there and moves at CleanRL's rate: from 1
-    it would drown the reward for ten thousand steps.
+    point-maze, where rewards are scaled to a twentieth, the temperature starts there too and moves at CleanRL's rate:
+    from 1 it would drown the reward for ten thousand steps.
     """
     if name == "paper":
         return Config()
