@@ -49,9 +49,9 @@ def test_same_seed_twice_and_another_seed():
 
 
 def test_temperature_falls_while_there_is_more_chance_than_wanted():
-    algorithm, player = small("sac", temperature_rate=1e-2, start_temperature=0.05), make_player(TASK)
+    algorithm, player = small("sac"), make_player(TASK)
     told = advance(algorithm, player, 8)[1]
-    assert 0 < told["temperature"] < 0.05
+    assert 0.01 < told["temperature"] < 0.049  # from 0.05, by some hundred small steps
 
 
 @pytest.mark.parametrize("settings", [{"start_temperature": 0.0}, {"scouts": 0}])
