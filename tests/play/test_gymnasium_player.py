@@ -84,7 +84,7 @@ def policies(task: GymnasiumTask, number: int) -> MLP:
 
 
 def pick(population: MLP, rows: list[int]) -> MLP:
-    return MLP(tuple(w[rows] for w in population.weights), tuple(b[rows] for b in population.biases))
+    return jax.tree.map(lambda leaf: leaf[rows], population)
 
 
 def episode(rollouts: Rollouts, n: int) -> list[bytes]:
