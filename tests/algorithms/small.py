@@ -4,10 +4,12 @@ from qdpg.algorithms.registry import ALGORITHMS, make_algorithm, make_config
 from qdpg.tasks.point_maze import PointMaze
 
 TASK = PointMaze(goal=(-0.95, -0.95), horizon=60)  # a goal in the corner, with no wall before it
-NAMES = ("td3", "rnd", "p3s-td3", "cem-rl", "pga-me")
+NAMES = ("td3", "sac", "rnd", "diayn", "p3s-td3", "cem-rl", "pga-me")
 SMALL = {"hidden": (32, 32), "batch_size": 64, "replay_size": 8000, "actor_rate": 3e-4, "critic_rate": 1e-3}
 OWN = {
     "td3": {"start_steps": 400},
+    "sac": {"start_steps": 400, "actor_rate": 1e-3},
+    "diayn": {"start_steps": 400, "actor_rate": 1e-3, "skills": 4, "skills_at_once": 2},
     "rnd": {"start_steps": 400, "bonus_hidden": (16,), "embedding": 8},
     "p3s-td3": {"start_steps": 400, "learners": 2, "gradient_steps_ratio": 0.5},
     "cem-rl": {"start_steps": 500, "climbers": 2, "population": 6},

@@ -7,12 +7,13 @@ import itertools
 from typing import Any, ClassVar
 
 import gymnasium
+import jax
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
 
 from qdpg.errors import DivergedError, UserError
-from qdpg.learn.networks import MLP
+from qdpg.learn.networks import MLP, deterministic, init_population
 from qdpg.play import Rollouts, make_player
 from qdpg.play.acting import Noise
 from qdpg.play.gymnasium_player import GymnasiumPlayer
@@ -83,7 +84,7 @@ def policies(task: GymnasiumTask, number: int) -> MLP:
 
 
 def pick(population: MLP, rows: list[int]) -> MLP:
-    return MLP(tuple(w[rows] for w in population.weights), tuple(b[rows] for b in population.biases))
+    return jax.tree.map(lambda leaf: leaf[rows], population)
 
 
 def episode(rollouts: Rollouts, n: int) -> list[bytes]:
@@ -129,6 +130,18 @@ def test_noise_is_drawn_from_the_seed_and_clipped() -> None:
     assert np.array_equal(noisy.actions[0], noisy.actions[1])
     assert not np.array_equal(noisy.actions[0], noisy.actions[2])
     assert np.abs(noisy.actions).max() == 1.0 > np.abs(plain.actions).max()
+
+
+def test_a_gaussian_policy_draws_from_the_seed_and_is_plain_without_noise() -> None:
+    size = PENDULUM.spec.observation_size
+    population = init_population(jax.random.key(0), 5, (size, 16, 2), output="gaussian")
+    player, levels = make_player(PENDULUM), np.array([0.0, 1.0, 1.0, 0.0, 1.0])
+    mixed, plain = player.play(population, SEEDS, noise=Noise(levels)), player.play(deterministic(population), SEEDS)
+    for n in (0, 3):
+        assert episode(mixed, n) == episode(plain, n)
+    alone = player.play(pick(population, [2]), SEEDS[[2]], noise=Noise(1.0))
+    assert episode(alone, 0) == episode(mixed, 2) != episode(plain, 2)
+    assert np.abs(mixed.actions).max() <= 1
 
 
 def test_what_is_recorded_is_what_the_environment_does() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from qdpg.errors import DivergedError
-from qdpg.learn.networks import apply_mlp, init_population
+from qdpg.learn.networks import apply_mlp, deterministic, deviation, init_population
 from qdpg.play.acting import Actor, Noise, draw_noise
 from qdpg.play.mujoco_player import MujocoPlayer
 from qdpg.play.player import make_player
@@ -19,9 +19,11 @@ from qdpg.tasks.task import Physics, compile_model
 TASKS = {"point-maze": PointMaze(), "ant-maze": AntMaze(horizon=60), "ant-trap": AntTrap(horizon=60)}
 
 
-def population_for(task, number, *hidden, key=0):
+def population_for(task, number, *hidden, key=0, output="tanh"):
     spec = task.spec
-    return init_population(jax.random.key(key), number, (spec.observation_size, *hidden, spec.action_size))
+    actions = spec.action_size * (2 if output == "gaussian" else 1)
+    sizes = (spec.observation_size, *hidden, actions)
+    return init_population(jax.random.key(key), number, sizes, output=output)
 
 
 def take(population, rows):
@@ -38,11 +40,17 @@ def assert_same_episodes(part, whole, rows):
 
 
 @pytest.mark.parametrize("name", TASKS)
-@pytest.mark.parametrize("noise", [0.0, 0.3])
-@pytest.mark.parametrize("hidden", [(64, 32), (96, 80)])
-def test_episodes_do_not_depend_on_company_or_threads(name, noise, hidden):
+@pytest.mark.parametrize(
+    ("noise", "hidden", "output"),
+    [
+        *((noise, hidden, "tanh") for noise in (0.0, 0.3) for hidden in ((64, 32), (96, 80))),
+        (1.0, (64, 32), "gaussian"),
+        (1.0, (96, 80), "gaussian"),
+    ],
+)
+def test_episodes_do_not_depend_on_company_or_threads(name, noise, hidden, output):
     task = TASKS[name]
-    population, seeds = population_for(task, 9, *hidden), np.arange(100, 109)
+    population, seeds = population_for(task, 9, *hidden, output=output), np.arange(100, 109)
     whole = make_player(task).play(population, seeds, noise=Noise(noise))
     for rows in ([4], [8, 2], [0, 1, 2, 3, 5]):
         part = make_player(task, threads=1).play(take(population, np.array(rows)), seeds[rows], noise=Noise(noise))
@@ -106,6 +114,33 @@ def test_actor_computes_the_network(hidden, output):
     rows = np.array([5, 0, 2])
     expected = jax.vmap(apply_mlp)(take(population, rows), x[rows])
     np.testing.assert_allclose(Actor(population).act(x[rows], rows), expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("hidden", [(32, 32), (256, 256)])
+@pytest.mark.parametrize("name", TASKS)
+def test_a_gaussian_policy_without_noise_is_its_plain_self(name, hidden):
+    """Bit for bit, also beside policies with noise: an elite is judged as one and replayed as the other."""
+    task, seeds = TASKS[name], np.arange(6)
+    population = population_for(task, 6, *hidden, output="gaussian")
+    plain = make_player(task).play(deterministic(population), seeds)
+    assert_same_episodes(make_player(task).play(population, seeds), plain, np.arange(6))
+    levels = np.array([0.0, 1.0, 0.0, 1.0, 1.0, 0.0])
+    mixed = make_player(task).play(population, seeds, noise=Noise(levels))
+    quiet = levels == 0
+    assert_same_episodes(mixed.take(quiet), plain, quiet)
+    assert (mixed.returns[~quiet] != plain.returns[~quiet]).all()
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_a_gaussian_policy_acts_with_the_tanh_of_a_normal_draw(name):
+    task, seeds = TASKS[name], np.arange(3)
+    population = population_for(task, 3, 16, output="gaussian")
+    rollouts = make_player(task).play(population, seeds, noise=Noise(1.0))
+    steps = min(rollouts.lengths)
+    draws = draw_noise(seeds, Noise(1.0), task.spec.horizon, task.spec.action_size)[:, :steps]
+    mean, raw = np.split(jax.vmap(apply_mlp)(population, rollouts.observations[:, :steps]), 2, axis=-1)
+    np.testing.assert_allclose(rollouts.actions[:, :steps], np.tanh(mean + deviation(raw) * draws), atol=1e-5)
+    assert np.exp(-5) <= deviation(-1e9) < deviation(0.0) < deviation(1e9) <= np.exp(2) * (1 + 1e-6)
 
 
 def test_noise_is_a_stream_per_episode():

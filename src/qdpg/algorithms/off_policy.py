@@ -28,20 +28,17 @@ from qdpg.algorithms.pieces import (
     unpack_state,
 )
 from qdpg.errors import UserError
-from qdpg.learn.networks import MLP, init_mlp
-from qdpg.learn.td3 import TD3Settings
+from qdpg.learn.networks import MLP, deterministic, init_mlp
 from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay
 from qdpg.play.acting import Noise
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import TaskSpec
 
-_WARM_UP_NOISE = 3**-0.5  # standard deviation of actions uniform in [-1, 1]
-
 
 @dataclass(frozen=True)
-class OffPolicyConfig(TD3Settings):
-    """Settings of the shared machinery, besides those of the updates.
+class OffPolicyConfig:
+    """Settings of the shared machinery; those of the updates come beside them.
 
     Attributes:
         hidden: Hidden layers of policies and critics.
@@ -78,6 +75,7 @@ class OffPolicy(ABC):
     """What is the same for all of them. A learner is whatever a subclass makes it."""
 
     name: str
+    warm_up_noise = 3**-0.5  # standard deviation of actions uniform in [-1, 1]
 
     def __init__(
         self,
@@ -86,6 +84,7 @@ class OffPolicy(ABC):
         seed: int,
         policies: int = 1,
         cells: tuple[int, ...] | int | None = None,
+        labels: int = 0,
     ) -> None:
         """Start with empty memories and fresh learners.
 
@@ -93,8 +92,9 @@ class OffPolicy(ABC):
             spec: The task.
             config: Settings.
             seed: What all random draws come from.
-            policies: How many are trained side by side.
+            policies: How many learners are trained side by side.
             cells: Of the archive that keeps the best judged policies; None means a single one.
+            labels: Numbers that `_label` puts behind each observation in the replay memory.
         """
         if config.scouts < 1:
             raise UserError(f"{self.name} explores with its scouts; give at least one.")
@@ -103,7 +103,8 @@ class OffPolicy(ABC):
         self.policy_sizes = (spec.observation_size, *config.hidden, spec.action_size)
         self.critic_sizes = (spec.observation_size + spec.action_size, *config.hidden, 1)
         self.elites = Elites(spec, init_mlp(jax.random.key(0), self.policy_sizes), cells, seed)
-        self.replay = Replay(config.replay_size, spec.observation_size, spec.action_size, spec.descriptor_size)
+        stored = spec.observation_size + labels
+        self.replay = Replay(config.replay_size, stored, spec.action_size, spec.descriptor_size)
         start = generation_key(seed, -1)
         learners = tuple(self._init_learner(jax.random.fold_in(start, i)) for i in range(policies))
         self._state = State(0, 0, 0, learners, self._init_extra(learners, jax.random.fold_in(start, policies)))
@@ -129,13 +130,14 @@ class OffPolicy(ABC):
             with self.clock.time("gradients"):
                 learners, notes = self._improve(learners, key, steps, stop)
         policies = join_policies(*(self._policy(learner) for learner in learners))
-        scouts = len(learners) * config.scouts
+        judged = len(policies.biases[0])
+        scouts = judged * config.scouts
         # A policy of zeros stands still, so that its noise is what it does.
         scouting = repeat_policies(policies if is_warm else jax.tree.map(np.zeros_like, policies), scouts)
         population = join_policies(policies, scouting)
         check_finite(self.generation, population, {"quality": learners})
-        sigma = config.exploration_noise if is_warm else _WARM_UP_NOISE
-        levels = np.array([0.0] * len(learners) + [sigma] * scouts, np.float32)
+        sigma = config.exploration_noise if is_warm else self.warm_up_noise
+        levels = np.array([0.0] * judged + [sigma] * scouts, np.float32)
         noise = Noise(levels, config.noise_correlation if is_warm else 0.0)
         return Generation(population, draw_seeds(rng, len(levels)), noise, (learners, notes), scouts)
 
@@ -143,14 +145,14 @@ class OffPolicy(ABC):
         """Store the transitions in the replay memory, and the best judged policies among the elites."""
         old, (learners, notes) = self._state, generation.learned
         with self.clock.time("memory"):
-            self.replay.insert(rollouts)
-            judged = rollouts.first(len(learners))
-            self.elites.add(generation.candidates(), judged, self.generation)
+            self.replay.insert(self._label(rollouts))
+            judged = rollouts.first(len(rollouts.seeds) - generation.scouts)
+            self.elites.add(deterministic(generation.candidates()), judged, self.generation)
         extra, told = self._remember(learners, notes, rollouts)
         self._state = State(old.generation + 1, old.steps + rollouts.steps, rollouts.steps, learners, extra)
         return {
             "judged_fitness": judged.fitness.max(),
-            "scouts_median": np.median(rollouts.fitness[len(learners) :]),
+            "scouts_median": np.median(rollouts.fitness[-generation.scouts :]),
             "transitions": self.replay.transitions,
             **told,
         }
@@ -169,13 +171,17 @@ class OffPolicy(ABC):
 
     @abstractmethod
     def _policy(self, learner: Any) -> MLP:
-        """The policy of a learner, with a leading axis of one."""
+        """The policies of a learner that are to be played in this generation, stacked; most have but one."""
 
     @abstractmethod
     def _improve(
         self, learners: tuple[Any, ...], key: jax.Array, steps: int, stop: Callable[[], bool]
     ) -> tuple[tuple[Any, ...], Any]:
         """Take `steps` gradient steps with every learner; return them, and notes for `_remember`."""
+
+    def _label(self, rollouts: Rollouts) -> Rollouts:
+        """The episodes as the replay memory stores them."""
+        return rollouts
 
     def _init_extra(self, learners: tuple[Any, ...], key: jax.Array) -> Any:
         """What a variant remembers besides its learners, at the start."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
@@ -18,6 +18,7 @@ from qdpg.memory.elites import Elites
 from qdpg.memory.replay import ReplayView, replay_bytes
 from qdpg.tasks.task import TaskSpec
 
+T = TypeVar("T")
 CHUNK = 400  # actor steps between two looks at whether to stop; does not change results
 
 
@@ -33,11 +34,14 @@ def draw_seeds(rng: np.random.Generator, number: int) -> np.ndarray:
 
 def td3_settings(config: Any, **changes: Any) -> TD3Settings:
     """The part of an algorithm's settings that the engine takes, with `changes`."""
-    names = {field.name for field in dataclasses.fields(TD3Settings)} & {
-        field.name for field in dataclasses.fields(config)
-    }
-    shared = {name: getattr(config, name) for name in names}
-    return TD3Settings(**(shared | changes))
+    return engine_settings(TD3Settings, config, **changes)
+
+
+def engine_settings(kind: type[T], config: Any, **changes: Any) -> T:
+    """The part of an algorithm's settings that an engine with settings of this kind takes, with `changes`."""
+    known = {field.name for field in dataclasses.fields(config)}
+    shared = {f.name: getattr(config, f.name) for f in dataclasses.fields(kind) if f.name in known}  # type: ignore[arg-type]
+    return kind(**(shared | changes))
 
 
 def climb(
@@ -72,24 +76,40 @@ def climb(
     Raises:
         Stopped: `stop()` became true.
     """
-    length = chunk * settings.delay
+
+    def take(learner: tuple[Actors, Critics], first: int, number: int) -> tuple[Actors, Critics]:
+        return improve(*learner, replay, weights, key, first, number, settings=settings, **options)
+
+    return in_chunks(take, (actors, critics), steps, chunk * settings.delay, stop, lambda learner: watch(learner[0]))
+
+
+def in_chunks(
+    take: Callable[[T, int, int], T],
+    learner: T,
+    steps: int,
+    length: int,
+    stop: Callable[[], bool],
+    watch: Callable[[T], None] = lambda learner: None,
+) -> T:
+    """Take `steps` gradient steps, `length` at a time.
+
+    Args:
+        take: Maps a learner, the number of steps already taken and the number to take now to the improved learner.
+        learner: Whatever is improved.
+        steps: Steps in all.
+        length: Steps between two looks up.
+        stop: Asked after every chunk.
+        watch: Called with the learner after every chunk.
+
+    Raises:
+        Stopped: `stop()` became true.
+    """
     for first in range(0, steps, length):
-        actors, critics = improve(
-            actors,
-            critics,
-            replay,
-            weights,
-            key,
-            first,
-            min(length, steps - first),
-            settings=settings,
-            **options,
-        )
-        jax.block_until_ready((actors, critics))
-        watch(actors)
+        learner = jax.block_until_ready(take(learner, first, min(length, steps - first)))
+        watch(learner)
         if stop():
             raise Stopped
-    return actors, critics
+    return learner
 
 
 def repeat_policies(population: MLP, number: int) -> MLP:
@@ -144,9 +164,34 @@ def td3_footprint(
     """
     policy = count_parameters(spec.observation_size, *hidden, spec.action_size)
     critic = count_parameters(spec.observation_size + spec.action_size, *hidden, 1)
-    # Online, target, and two moments of Adam; an elite is its policy and a few numbers, and so are the counters.
+    # Online, target, and two moments of Adam; and counters.
     own = learners * (4 * (2 * critic + policy) + 8)
+    return replay_footprint(spec, hidden, replay_size, cells, own + others, population)
+
+
+def replay_footprint(
+    spec: TaskSpec,
+    hidden: tuple[int, ...],
+    replay_size: int,
+    cells: tuple[int, ...] | int,
+    numbers: int,
+    population: int,
+    labels: int = 0,
+) -> Footprint:
+    """What an algorithm with a replay memory and an archive will take.
+
+    Args:
+        spec: The task.
+        hidden: Hidden layers of the policies.
+        replay_size: Rows of the replay memory.
+        cells: Cells of the archive.
+        numbers: In the state, but for the archive.
+        population: Policies at play or in the making at a time.
+        labels: Numbers beside each observation in the replay memory.
+    """
+    policy = count_parameters(spec.observation_size, *hidden, spec.action_size)
+    # An elite is its policy and a few numbers.
     elites = (cells if isinstance(cells, int) else math.prod(cells)) * (policy + 16 + spec.descriptor_size)
-    state = 4 * (own + elites + others) + 1024
-    replay = replay_bytes(replay_size, spec.observation_size, spec.action_size, spec.descriptor_size)
+    state = 4 * (numbers + elites) + 1024
+    replay = replay_bytes(replay_size, spec.observation_size + labels, spec.action_size, spec.descriptor_size)
     return Footprint(memory=replay + 3 * state + 16 * population * policy, checkpoint=state, replay=replay)

@@ -73,8 +73,8 @@ class Config:
         critic_rate: Learning rate of critics.
         saturation_cost: Cost, in the critic's units, of the mean square of what goes into the tanh of policies improved
             for diversity; saturated policies are hard to turn round later.
-        invert_gradients: Whether policies improved for quality see the slope of tanh vanish only towards its end, so that
-            saturated actions can turn back.
+        invert_gradients: Whether policies improved for quality see the slope of tanh vanish only towards its end, so
+            that saturated actions can turn back.
         exploration_noise: σ of the action noise in the episodes that policies are judged by (not given).
         scouts: Further episodes per generation, of copies of the policies improved for the first objective (diversity,
             where there is one), which only add to the replay memory: 𝔸 is what the policies themselves have visited.

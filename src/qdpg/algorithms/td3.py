@@ -16,12 +16,12 @@ from qdpg.algorithms.algorithm import Family, Footprint
 from qdpg.algorithms.off_policy import OffPolicy, OffPolicyConfig
 from qdpg.algorithms.pieces import climb, td3_footprint, td3_settings
 from qdpg.learn.networks import MLP, init_population
-from qdpg.learn.td3 import Actors, Critics, init_actors, init_critics
+from qdpg.learn.td3 import Actors, Critics, TD3Settings, init_actors, init_critics
 from qdpg.tasks.task import TaskSpec
 
 
 @dataclass(frozen=True)
-class Config(OffPolicyConfig):
+class Config(OffPolicyConfig, TD3Settings):
     """Settings of TD3. All defaults are those of its authors' code (sfujim/TD3): Adam at 3·10⁻⁴, minibatches of 256,
     γ 0.99, τ 0.005, two critic steps per actor step, target noise 0.2 clipped at 0.5, two hidden layers of 256, 10⁶
     transitions, 25,000 steps at random, exploration noise 0.1, one update per environment step.

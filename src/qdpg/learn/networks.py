@@ -10,9 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-Activation = Literal["relu", "tanh", "linear"]
+Activation = Literal["relu", "tanh", "linear", "gaussian"]
 
-ACTIVATIONS = {"relu": jax.nn.relu, "tanh": jnp.tanh, "linear": lambda x: x}
+# What a Gaussian policy's last layer gives is left as it is here: see `deviation` for what is made of it.
+ACTIVATIONS = {"relu": jax.nn.relu, "tanh": jnp.tanh, "linear": lambda x: x, "gaussian": lambda x: x}
+
+# Logarithms of a Gaussian policy's deviations lie within this much of that, in [-5, 2] (CleanRL's SAC).
+LOG_DEVIATION, LOG_DEVIATION_REACH = -1.5, 3.5
 
 
 class MLP(eqx.Module):
@@ -22,7 +26,9 @@ class MLP(eqx.Module):
         weights: One [..., fan_in, fan_out] array per layer.
         biases: One [..., fan_out] array per layer.
         hidden: Activation after every layer but the last.
-        output: Activation after the last layer; "tanh" makes it a policy that acts in [-1, 1].
+        output: Activation after the last layer; "tanh" makes it a policy that acts in [-1, 1]. "gaussian" makes it a
+            policy that acts at random: its last layer gives A means, and A numbers that `deviation` turns into
+            standard deviations; the action is the tanh of a normal draw.
     """
 
     weights: tuple[jax.Array, ...]
@@ -99,6 +105,20 @@ def apply_mlp(network: MLP, x: jax.Array) -> jax.Array:
     for layer, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
         x = ACTIVATIONS[network.output if layer == last else network.hidden](x @ weight + bias)
     return x
+
+
+def deviation(raw: jax.Array) -> jax.Array:
+    """Standard deviations of a Gaussian policy, from the second half of what its last layer gives."""
+    return jnp.exp(LOG_DEVIATION + LOG_DEVIATION_REACH * jnp.tanh(raw))
+
+
+def deterministic(network: MLP) -> MLP:
+    """A policy that acts as `network` does without noise: of a Gaussian one, or N of them, the tanh of the means."""
+    if network.output != "gaussian":
+        return network
+    means = network.biases[-1].shape[-1] // 2
+    weights = (*network.weights[:-1], network.weights[-1][..., :means])
+    return MLP(weights, (*network.biases[:-1], network.biases[-1][..., :means]), network.hidden, "tanh")
 
 
 def flatten_population(population: MLP) -> np.ndarray:

@@ -27,19 +27,25 @@ from qdpg.memory.replay import CONTINUES, NOVELTY, REWARD, ReplayView
 
 
 @dataclass(frozen=True)
-class TD3Settings:
-    """What the update needs to know. Hashable, so that it can be a static argument of compiled functions."""
+class ActorCriticSettings:
+    """What updates with twin critics need to know. Hashable: it is a static argument of compiled functions."""
 
     batch_size: int = 256
     discount: float = 0.99
     softness: float = 0.005  # τ of the soft target updates
+    optimiser: Literal["adam", "sgd"] = "adam"
+    actor_rate: float = 3e-4
+    critic_rate: float = 3e-4
+
+
+@dataclass(frozen=True)
+class TD3Settings(ActorCriticSettings):
+    """What TD3's update needs to know besides."""
+
     delay: int = 2  # critic steps per actor step
     target_noise: float = 0.2  # σ of target policy smoothing, in units of the largest action
     target_noise_clip: float = 0.5
-    optimiser: Literal["adam", "sgd"] = "adam"
     loss: Literal["mean", "sum"] = "mean"  # over the minibatch
-    actor_rate: float = 3e-4
-    critic_rate: float = 3e-4
     saturation_cost: float = 0.0  # of the squares of what goes into the actors' tanh
     invert_gradients: bool = False  # slope of tanh y that vanishes only towards its end: 1 - y upwards, 1 + y downwards
 
@@ -73,7 +79,7 @@ class Pull(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Minibatches of n actors; leading axes [n, B]."""
+    """Minibatches of n actors; leading axes [n, B], or [B] of one."""
 
     pair: jax.Array  # observation and action, joined as they are stored
     observation: jax.Array
@@ -82,11 +88,11 @@ class Batch(NamedTuple):
     following: jax.Array  # next observation
 
 
-def init_critics(key: jax.Array, sizes: tuple[int, ...], settings: TD3Settings) -> Critics:
+def init_critics(key: jax.Array, sizes: tuple[int, ...], settings: ActorCriticSettings) -> Critics:
     """Draw twin critics of widths `sizes` (O + A, hidden …, 1); the targets start as copies."""
     both = init_population(key, 2, sizes, output="linear")
     online = (jax.tree.map(lambda leaf: leaf[0], both), jax.tree.map(lambda leaf: leaf[1], both))
-    return Critics(online, online, _direction(settings).init(online))
+    return Critics(online, online, direction(settings).init(online))
 
 
 def init_actors(population: MLP, settings: TD3Settings, rates: np.ndarray | None = None) -> Actors:
@@ -100,10 +106,10 @@ def init_actors(population: MLP, settings: TD3Settings, rates: np.ndarray | None
     population = jax.tree.map(jnp.asarray, population)
     if rates is None:
         rates = np.full(len(population.biases[0]), settings.actor_rate)
-    return Actors(population, population, _direction(settings).init(population), jnp.asarray(rates, jnp.float32))
+    return Actors(population, population, direction(settings).init(population), jnp.asarray(rates, jnp.float32))
 
 
-def _direction(settings: TD3Settings) -> optax.GradientTransformation:
+def direction(settings: ActorCriticSettings) -> optax.GradientTransformation:
     """What turns gradients into steps of learning rate one."""
     return optax.scale_by_adam() if settings.optimiser == "adam" else optax.identity()
 
@@ -182,22 +188,36 @@ def _draw(
     bonus: Callable[[jax.Array], jax.Array] | None = None,
 ) -> tuple[Batch, jax.Array]:
     """Draw the minibatches of one step, uniformly with replacement, and the noise of its target actions [n, B, A]."""
-    observation_size, action_size = sizes
     shape = (number, settings.batch_size)
-    bits = random_bits(key, step, shape)
-    slots = replay.playable[bits % replay.number.astype(jnp.uint32)]
+    batch = take_batch(replay, weights, draw_slots(replay, key, step, shape), sizes, bonus)
+    noise = settings.target_noise * random_normal(key, step, (*shape, sizes[1]), stream=1)
+    return batch, jnp.clip(noise, -settings.target_noise_clip, settings.target_noise_clip)
+
+
+def draw_slots(replay: ReplayView, key: jax.Array, step: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    """Draw the transitions of one step's minibatches, uniformly with replacement, as slots of the replay memory."""
+    return replay.playable[random_bits(key, step, shape) % replay.number.astype(jnp.uint32)]
+
+
+def take_batch(
+    replay: ReplayView,
+    weights: jax.Array,
+    slots: jax.Array,
+    sizes: tuple[int, int],
+    bonus: Callable[[jax.Array], jax.Array] | None = None,
+) -> Batch:
+    """Read the transitions in `slots` [...]; `sizes` are those of observations and actions; see `improve`."""
+    observation_size, action_size = sizes
     rows = replay.rows[slots]
     following = replay.rows[(slots + 1) % replay.rows.shape[0], :observation_size]
     reward = weights[0] * rows[..., REWARD] + weights[1] * rows[..., NOVELTY]
-    batch = Batch(
+    return Batch(
         pair=rows[..., : observation_size + action_size],
         observation=rows[..., :observation_size],
         reward=reward if bonus is None else reward + bonus(following),
         continues=rows[..., CONTINUES],
         following=following,
     )
-    noise = settings.target_noise * random_normal(key, step, (*shape, action_size), stream=1)
-    return batch, jnp.clip(noise, -settings.target_noise_clip, settings.target_noise_clip)
 
 
 def update_critics(critics: Critics, policies: MLP, batch: Batch, noise: jax.Array, settings: TD3Settings) -> Critics:
@@ -216,11 +236,26 @@ def update_critics(critics: Critics, policies: MLP, batch: Batch, noise: jax.Arr
     goal = batch.reward.reshape(-1, 1) + settings.discount * batch.continues.reshape(-1, 1) * jnp.minimum(*following)
     # The loss is the mean over actors of each one's loss over its minibatch, summed over the twins.
     scale = 2.0 / (goal.size if settings.loss == "mean" else goal.size / settings.batch_size)
+    return fit_critics(critics, _flat(batch.pair), goal, scale, settings)
+
+
+def fit_critics(
+    critics: Critics, pair: jax.Array, goal: jax.Array, scale: float, settings: ActorCriticSettings
+) -> Critics:
+    """One step of the twin critics towards `goal`, then a soft step of their targets.
+
+    Args:
+        critics: What is updated.
+        pair: [m, O + A] observations and actions.
+        goal: [m, 1] values that they are to have.
+        scale: Factor from their errors to the gradient of the loss.
+        settings: Hyper-parameters.
+    """
     gradients = []
     for online in critics.online:
-        passed = forward(online, _flat(batch.pair))
+        passed = forward(online, pair)
         gradients.append(parameter_gradient(online, passed, scale * (passed.output - goal)))
-    steps, state = _direction(settings).update(tuple(gradients), critics.optimiser)
+    steps, state = direction(settings).update(tuple(gradients), critics.optimiser)
     online = jax.tree.map(lambda p, step: p - settings.critic_rate * step, critics.online, steps)
     return Critics(online, _follow(critics.target, online, settings.softness), state)
 
@@ -245,10 +280,10 @@ def update_actors(
         inside = jnp.arctanh(jnp.clip(acted.output, -_NEARLY_ONE, _NEARLY_ONE))
         inner = -2.0 * settings.saturation_cost * loss[0, 0] * inside
     if settings.invert_gradients:
-        # 1 - y² becomes 1 + y where the action should fall, and 1 - y where it should rise (Hausknecht and Stone, 2016).
+        # 1 - y² becomes 1 + y where the action should fall, 1 - y where it should rise (Hausknecht and Stone, 2016).
         inner += slope * acted.output * (acted.output + jnp.sign(slope))
     gradient = parameter_gradient(actors.online, acted, slope, inner)
-    steps, state = _direction(settings).update(gradient, actors.optimiser)
+    steps, state = direction(settings).update(gradient, actors.optimiser)
     online = jax.tree.map(
         lambda p, step: p - actors.rates.reshape(-1, *[1] * (p.ndim - 1)) * step, actors.online, steps
     )

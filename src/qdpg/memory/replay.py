@@ -7,7 +7,7 @@ simply the next one, and since rows leave oldest first, a row's successor is the
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -18,11 +18,12 @@ REWARD, CONTINUES, NOVELTY = -3, -2, -1  # columns behind observation and action
 
 
 class ReplayView(NamedTuple):
-    """What compiled updates read. Both arrays share memory with the replay; use them before the next insertion."""
+    """What compiled updates read. The arrays share memory with the replay; use them before the next insertion."""
 
     rows: jax.Array  # [capacity, O + A + 3] float32
     playable: jax.Array  # [capacity] int32, slots of rows that have a successor, the first `number` of them meant
     number: jax.Array  # [] int32
+    descriptors: jax.Array  # [capacity, D] float32, ψ of each row's state
 
 
 class Replay:
@@ -40,7 +41,7 @@ class Replay:
         self.capacity = capacity
         self.observation_size, self.action_size = observation_size, action_size
         self.rows = _aligned((capacity, observation_size + action_size + 3), np.float32)
-        self.descriptors = np.zeros((capacity, descriptor_size), np.float32)  # ψ(s_t)
+        self.descriptors = _aligned((capacity, descriptor_size), np.float32)  # ψ(s_t)
         self.is_playable = np.zeros(capacity, bool)
         self.inserted = 0  # rows ever inserted; row number i lives in slot i % capacity
         self._playable = _aligned((capacity,), np.int32)
@@ -102,7 +103,8 @@ class Replay:
 
     def view(self) -> ReplayView:
         """The memory as compiled updates read it, without a copy."""
-        return ReplayView(_share(self.rows), _share(self._playable), np.int32(self._count))  # type: ignore[arg-type]
+        number: Any = np.int32(self._count)
+        return ReplayView(_share(self.rows), _share(self._playable), number, _share(self.descriptors))
 
 
 def replay_bytes(capacity: int, observation_size: int, action_size: int, descriptor_size: int) -> int:

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from qdpg.learn.networks import MLP
+from qdpg.learn.networks import LOG_DEVIATION, LOG_DEVIATION_REACH, MLP
 
-_CODES = {"linear": 0, "relu": 1, "tanh": 2}
+_CODES = {"linear": 0, "relu": 1, "tanh": 2, "gaussian": 0}
+_MIDDLE, _REACH = np.float32(LOG_DEVIATION), np.float32(LOG_DEVIATION_REACH)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -55,6 +56,19 @@ def _layer(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, code: int, rows:
     return out
 
 
+@numba.njit(cache=True, nogil=True)
+def _sample(heads: np.ndarray, draws: np.ndarray) -> np.ndarray:
+    """Actions [n, A] of Gaussian policies, given what their last layers gave [n, 2A] and normal draws [n, A]."""
+    out = np.empty(draws.shape, np.float32)
+    size = draws.shape[1]
+    for n in range(draws.shape[0]):
+        for j in range(size):
+            deviation = np.exp(_MIDDLE + _REACH * np.tanh(heads[n, size + j]))
+            out[n, j] = heads[n, j] + deviation * draws[n, j]
+        _activate(out[n], 2)
+    return out
+
+
 class Actor:
     """A population ready to act on one observation per policy."""
 
@@ -64,16 +78,24 @@ class Actor:
         last = len(self._weights) - 1
         self._codes = [_CODES[population.output if k == last else population.hidden] for k in range(last + 1)]
 
-    def act(self, observations: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return the actions [n, A] of policies `rows` [n] for their observations [n, O]."""
+        self._is_gaussian = population.output == "gaussian"
+
+    def act(self, observations: np.ndarray, rows: np.ndarray, draws: np.ndarray | None = None) -> np.ndarray:
+        """Return the actions [n, A] of policies `rows` [n] for their observations [n, O]; see `Noise` for `draws`."""
         x = np.ascontiguousarray(observations, np.float32)
         for weight, bias, code in zip(self._weights, self._biases, self._codes, strict=True):
             x = _layer(x, weight, bias, code, rows)
-        return x
+        if self._is_gaussian:
+            return _sample(x, np.zeros((len(x), x.shape[1] // 2), np.float32) if draws is None else draws)
+        return x if draws is None else np.clip(x + draws, -1.0, 1.0)
 
 
 class Noise(NamedTuple):
-    """Gaussian noise on actions, which are then clipped to [-1, 1]."""
+    """Gaussian noise on actions, which are then clipped to [-1, 1].
+
+    For a Gaussian policy it is not added to the action but takes the place of the policy's own draws, in units of its
+    standard deviations: with `sigma` 1 it acts as it is meant to while training, with 0 it acts without chance.
+    """
 
     sigma: float | np.ndarray = 0.0  # standard deviation, one for all episodes or one for each, [N]
     correlation: float = 0.0  # between successive steps: 0 is white noise

@@ -64,9 +64,7 @@ class GymnasiumPlayer:
         if observations is not None:
             observations[:, 0] = current
         for t in range(horizon):
-            action = actor.act(current, alive)
-            if draws is not None:
-                action = np.clip(action + draws[alive, t], -1.0, 1.0)
+            action = actor.act(current, alive, None if draws is None else draws[alive, t])
             scaled = self.task.scale(action, self._envs[0].action_space)
             seen = [self._step(self._envs[n], a) for n, a in zip(alive, scaled, strict=True)]
             current = self._stack(seen, seeds[alive])

@@ -9,9 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from qdpg.learn.networks import ACTIVATIONS, MLP
+from qdpg.learn.networks import ACTIVATIONS, MLP, deterministic, deviation
 from qdpg.play.acting import NO_NOISE, Noise, draw_noise
-from qdpg.play.rollouts import Rollouts, make_rollouts
+from qdpg.play.rollouts import Rollouts, concatenate, make_rollouts
 from qdpg.tasks.task import JaxTask
 
 # Above this width an unrolled product compiles too slowly, and a batched product is used instead.
@@ -29,22 +29,33 @@ class _Recorded(NamedTuple):
     action: jax.Array | None
 
 
-def act(population: MLP, x: jax.Array) -> jax.Array:
-    """Apply each policy to its own observation: [N, O] -> [N, A].
+def act(population: MLP, x: jax.Array, draws: jax.Array | None = None) -> jax.Array:
+    """Apply each policy to its own observation: [N, O] -> [N, A]; see `Noise` for `draws` [N, A].
+
+    Gaussian policies need draws; without them they are played as `deterministic` ones.
+    """
+    last = len(population.weights) - 1
+    for layer, (weight, bias) in enumerate(zip(population.weights, population.biases, strict=True)):
+        x = ACTIVATIONS[population.output if layer == last else population.hidden](_layer(weight, bias, x))
+    if draws is None:
+        return x
+    if population.output == "gaussian":
+        mean, raw = jnp.split(x, 2, axis=1)
+        return jnp.tanh(mean + deviation(raw) * draws)
+    return jnp.clip(x + draws, -1.0, 1.0)
+
+
+def _layer(weight: jax.Array, bias: jax.Array, x: jax.Array) -> jax.Array:
+    """The layer of each policy, [N, fan_in, fan_out] and [N, fan_out], applied to its own row of `x` [N, fan_in].
 
     Written as a sum in explicit order, agent by agent independent of N, so that an episode does not depend on who
     else plays; for these small networks it is also faster than a batched product.
     """
-    last = len(population.weights) - 1
-    for layer, (weight, bias) in enumerate(zip(population.weights, population.biases, strict=True)):
-        if weight.shape[1] <= _UNROLL:
-            y = bias
-            for i in range(weight.shape[1]):
-                y = y + x[:, i : i + 1] * weight[:, i]
-        else:
-            y = jnp.einsum("ni,nij->nj", x, weight) + bias
-        x = ACTIVATIONS[population.output if layer == last else population.hidden](y)
-    return x
+    if weight.shape[1] > _UNROLL:
+        return jnp.einsum("ni,nij->nj", x, weight) + bias
+    for i in range(weight.shape[1]):
+        bias = bias + x[:, i : i + 1] * weight[:, i]
+    return bias
 
 
 class JaxPlayer:
@@ -57,6 +68,8 @@ class JaxPlayer:
     def play(self, population: MLP, seeds: np.ndarray, *, noise: Noise = NO_NOISE, record: bool = True) -> Rollouts:
         """Play one episode per policy; see `Player.play`."""
         spec, seeds = self._spec, np.asarray(seeds)
+        if population.output == "gaussian" and not np.all(noise.sigma):
+            return self._play_apart(population, seeds, noise, record)
         draws = draw_noise(seeds, noise, spec.horizon, spec.action_size)
         if draws is not None:
             draws = np.swapaxes(draws, 0, 1)
@@ -81,6 +94,25 @@ class JaxPlayer:
             actions=by_episode(recorded.action) if record else None,
         )
 
+    def _play_apart(self, population: MLP, seeds: np.ndarray, noise: Noise, record: bool) -> Rollouts:
+        """Play Gaussian policies; those without noise in the compiled program of the plain policies that they then are.
+
+        Another program might round differently, and an elite that was judged as one is replayed as the other.
+        """
+        sigma = np.broadcast_to(noise.sigma, len(seeds))
+        groups = [(deterministic(population), np.flatnonzero(sigma == 0)), (population, np.flatnonzero(sigma))]
+        parts = [
+            self.play(
+                jax.tree.map(lambda leaf, rows=rows: leaf[rows], policies),
+                seeds[rows],
+                noise=noise._replace(sigma=sigma[rows]),
+                record=record,
+            )
+            for policies, rows in groups
+            if len(rows)
+        ]
+        return concatenate(parts).take(np.argsort(np.concatenate([rows for _, rows in groups])))
+
 
 @functools.partial(jax.jit, static_argnums=(0, 4))
 def _scan(
@@ -90,9 +122,7 @@ def _scan(
 
     def step(carry: tuple[Any, jax.Array], draw: jax.Array | None) -> tuple[tuple[Any, jax.Array], _Recorded]:
         state, alive = carry
-        action = act(population, jax.vmap(task.observe)(state))
-        if draw is not None:
-            action = jnp.clip(action + draw, -1.0, 1.0)
+        action = act(population, jax.vmap(task.observe)(state), draw)
         after, reward, ended = jax.vmap(task.step)(state, action)
 
         def where(new: jax.Array, old: jax.Array | float) -> jax.Array:

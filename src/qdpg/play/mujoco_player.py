@@ -72,9 +72,7 @@ class MujocoPlayer:
         if recording.observations is not None:
             recording.observations[rows, 0] = seen
         for t in range(spec.horizon):
-            action = actor.act(seen, rows)
-            if draws is not None:
-                action = np.clip(action + draws[rows, t], -1.0, 1.0)
+            action = actor.act(seen, rows, None if draws is None else draws[rows, t])
             ctrl[alive] = action
             batch.step(ids=alive, nstep=task.frame_skip)
             before, physics = physics, _take(live, alive)

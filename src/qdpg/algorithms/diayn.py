@@ -1,0 +1,168 @@
+"""Diversity is all you need (Eysenbach et al., ICLR 2019): SAC that learns K skills which can be told apart.
+
+One policy and its critics see a skill beside the observation. Their reward is how well a discriminator tells the skill
+from the state it led to; the environment's reward is ignored. A skill, its input folded into the biases of the first
+layer, is a plain policy.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from qdpg.algorithms.algorithm import Family, Footprint
+from qdpg.algorithms.pieces import replay_footprint
+from qdpg.algorithms.sac import SAC, Learner, sac_numbers
+from qdpg.algorithms.sac import Config as SACConfig
+from qdpg.algorithms.td3 import tune
+from qdpg.errors import UserError
+from qdpg.learn.discriminator import Seen, init_discriminator, log_probabilities
+from qdpg.learn.networks import MLP, count_parameters
+from qdpg.play.rollouts import Rollouts
+from qdpg.tasks.task import TaskSpec
+
+
+@dataclass(frozen=True)
+class Config(SACConfig):
+    """Settings of DIAYN. Defaults are those of its authors' code (ben-eysenbach/sac) unless said otherwise: minibatches
+    of 128, τ 0.01, two hidden layers of 300, a fixed temperature of 0.1, 50 skills.
+
+    Attributes:
+        reward_scale: Factor on log q(z|s) − log p(z) in the critics' eyes.
+        skills: K.
+        skills_at_once: How many of them, in turn, are judged and scout in a generation (one per episode in the code).
+        discriminator_input: What the discriminator sees of a state (the observation in the code; the descriptor here,
+            by which skills are also compared with other algorithms' elites).
+        discriminator_rate: Its learning rate.
+        cells: Of the archive that keeps the best judged skills by behaviour, as QD-PG's grid has them; it does not
+            influence training.
+    """  # noqa: D205
+
+    hidden: tuple[int, ...] = (300, 300)
+    batch_size: int = 128
+    softness: float = 0.01
+    start_temperature: float = 0.1
+    temperature_rate: float = 0.0
+    skills: int = 50
+    skills_at_once: int = 5
+    discriminator_input: Seen = "descriptor"
+    discriminator_rate: float = 3e-4
+    cells: tuple[int, ...] | int = (5, 5)
+
+
+def preset(name: str, task: str, algorithm: str = "diayn") -> Config:
+    """The settings of preset `name` for `task`: DIAYN's own, or those of SAC's `tuned` with ten skills.
+
+    On point-maze all ten play in every generation; on the ants, whose episodes are long, two.
+    """
+    paper = Config() if task == "point-maze" else Config(cells=(7, 7))
+    if name == "paper":
+        return paper
+    tuned = replace(tune(paper, task), skills=10, reward_scale=1.0, discriminator_rate=1e-3)
+    if task == "point-maze":
+        return replace(tuned, skills_at_once=10)
+    return replace(tuned, hidden=(256, 256), batch_size=256, skills_at_once=2)
+
+
+class Skills(NamedTuple):
+    """What is remembered of the skills."""
+
+    fitness: np.ndarray  # [K] float64, of each one's last judged episode; NaN before there was one
+
+
+def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
+    """What a run will take, known before anything is allocated."""
+    seen = _bounds(spec, config.discriminator_input)[0].size
+    discriminator = 3 * count_parameters(seen, *config.hidden, config.skills) + 2 * seen + 8
+    numbers = sac_numbers(spec, config, config.skills) + discriminator + 2 * config.skills
+    episodes = config.skills_at_once * (1 + config.scouts)
+    return replay_footprint(spec, config.hidden, config.replay_size, config.cells, numbers, episodes, labels=1)
+
+
+class DIAYN(SAC):
+    """SAC with a skill beside the observation and the discriminator's reward."""
+
+    config: Config
+
+    def __init__(self, spec: TaskSpec, config: Config, seed: int, name: str = "diayn") -> None:
+        """Start afresh; see `OffPolicy` for the arguments."""
+        if config.skills < 1:
+            raise UserError(f"{name} needs at least one skill.")
+        if not 1 <= config.skills_at_once <= config.skills:
+            raise UserError(f"{name} has {config.skills} skills; skills_at_once must be from 1 to that.")
+        super().__init__(spec, config, seed, name, cells=config.cells, labels=1)
+
+    def _init_learner(self, key: jax.Array) -> Learner:
+        config, (low, high) = self.config, _bounds(self.spec, self.config.discriminator_input)
+        discriminator = init_discriminator(
+            jax.random.fold_in(key, 2),
+            (low.size, *config.hidden, config.skills),
+            config.discriminator_input,
+            low,
+            high,
+            config.discriminator_rate,
+        )
+        return Learner(self._init_agent(key, config.skills), discriminator)
+
+    def _init_extra(self, learners: tuple[Learner, ...], key: jax.Array) -> Skills:
+        return Skills(np.full(self.config.skills, np.nan))
+
+    def _skills(self) -> np.ndarray:
+        """Whose turn it is in this generation, [skills_at_once]."""
+        config = self.config
+        return (self.generation * config.skills_at_once + np.arange(config.skills_at_once)) % config.skills
+
+    def _policy(self, learner: Learner) -> MLP:
+        return fold_skills(learner.agent.actor, self._skills(), self.spec.observation_size)
+
+    def _label(self, rollouts: Rollouts) -> Rollouts:
+        """Put the number of its skill behind every observation of an episode."""
+        assert rollouts.observations is not None
+        episodes, times, _ = rollouts.observations.shape
+        labels = np.broadcast_to(np.resize(self._skills(), episodes)[:, None, None], (episodes, times, 1))
+        observations = np.concatenate([rollouts.observations, labels.astype(np.float32)], axis=2)
+        return dataclasses.replace(rollouts, observations=observations)
+
+    def _remember(self, learners: tuple[Learner, ...], notes: Any, rollouts: Rollouts) -> tuple[Skills, dict[str, Any]]:
+        """Note how each skill was judged, and how well the discriminator knows skills by where their episodes ended."""
+        skills, fitness = self._skills(), self._state.extra.fitness.copy()
+        fitness[skills] = rollouts.fitness[: len(skills)]
+        discriminator, last = learners[0].discriminator, (np.arange(len(rollouts.seeds)), rollouts.lengths)
+        assert discriminator is not None
+        assert rollouts.observations is not None
+        states = (rollouts.descriptors if discriminator.seen == "descriptor" else rollouts.observations)[last]
+        played = np.resize(skills, len(states))
+        guessed = np.asarray(log_probabilities(discriminator, jnp.asarray(states))).argmax(axis=1)
+        told = {
+            **super()._remember(learners, notes, rollouts)[1],
+            "discriminator_accuracy": float((guessed == played).mean()),
+            "best_skill": int(np.nanargmax(fitness)),
+            "skills_median": float(np.nanmedian(fitness)),
+            "episodes": {"skill": played},
+        }
+        return Skills(fitness), told
+
+
+def fold_skills(actor: MLP, skills: np.ndarray, observation_size: int) -> MLP:
+    """The policies of `skills` [m], stacked, of one that sees a skill as zeros and a one behind the observation."""
+    first, bias = np.asarray(actor.weights[0]), np.asarray(actor.biases[0])
+    rest = [np.repeat(np.asarray(leaf)[None], len(skills), axis=0) for leaf in (*actor.weights[1:], *actor.biases[1:])]
+    weight = np.repeat(first[None, :observation_size], len(skills), axis=0)
+    layers = len(actor.weights) - 1
+    weights, biases = (weight, *rest[:layers]), (bias + first[observation_size + skills], *rest[layers:])
+    return MLP(weights, biases, actor.hidden, actor.output)  # type: ignore[arg-type]
+
+
+def _bounds(spec: TaskSpec, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
+    """What becomes -1 and 1 for the discriminator: descriptors have bounds, observations are left as they are."""
+    if seen == "descriptor":
+        return np.array(spec.descriptor_low), np.array(spec.descriptor_high)
+    return -np.ones(spec.observation_size), np.ones(spec.observation_size)
+
+
+FAMILY = Family(Config, preset, footprint, DIAYN)
