@@ -135,17 +135,10 @@ def run_experiment(
 
 
 def summarise(experiment: Experiment) -> dict[str, dict[str, float]]:
-    """Mean, standard deviation, quartiles of the scores that each method found, over goals."""
-    return {
-        name: {
-            "mean": float(found.mean()),
-            "std": float(found.std()),
-            **{
-                word: float(value)
-                for word, value in zip(
-                    ("lower_quartile", "median", "upper_quartile"), np.quantile(found, (0.25, 0.5, 0.75)), strict=True
-                )
-            },
-        }
-        for name, found in experiment.found().items()
-    }
+    """Mean, standard deviation, median and quartiles of the scores that each method found, over goals, by method."""
+    words = ("mean", "std", "median", "lower_quartile", "upper_quartile")
+    return {name: dict(zip(words, _statistics(found), strict=True)) for name, found in experiment.found().items()}
+
+
+def _statistics(found: np.ndarray) -> tuple[float, ...]:
+    return float(found.mean()), float(found.std()), *np.quantile(found, (0.5, 0.25, 0.75)).tolist()

@@ -57,8 +57,8 @@ def play_elites(task: GoalTask, elites: Collection, starts: Starts, seed: int) -
     Args:
         task: What the elites were trained on.
         elites: Who plays.
-        starts: "fresh" gives each elite one new start, drawn from `seed`, and no noise; "own" the start and noise of the
-            episode that earned it its place.
+        starts: "fresh" gives each elite one new start, drawn from `seed`, and no noise; "own" the start and noise of
+            the episode that earned it its place.
         seed: Where fresh starts come from.
     """
     floor = task.spec.floor

@@ -21,29 +21,29 @@ class Settings:
         prior: What an elite is expected to score before anything near it was tried: the mean of all scores so far
             ("mean"), or its stored fitness ("fitness"), which suits a body that changed rather than a goal.
         nu: Smoothness of the Matérn kernel: 0.5, 1.5 or 2.5.
-        length_scales: How far one score tells about others, in shares of the descriptors' range; the one under which
-            the scores so far are likeliest is taken, anew in every trial.
+        length_scale: How far one score tells about others, in shares of the descriptors' range. It is not fitted: the
+            likelihood of a few scores prefers short ones, and then the search stays near what it knows.
         noise: Variance of a score from episode to episode, as a share of the scores' own variance.
-        acquisition: What the next elite must have most of: "ei" (expected improvement over the best score so far) or
-            "ucb" (expected score + kappa · standard deviation).
+        acquisition: What the next elite must have most of: "ucb" (expected score + kappa · standard deviation) or "ei"
+            (expected improvement over the best tried elite).
         kappa: Weight of the standard deviation in "ucb".
     """
 
     prior: Literal["mean", "fitness"] = "mean"
     nu: float = 2.5
-    length_scales: tuple[float, ...] = (0.1, 0.2, 0.4, 0.8)
+    length_scale: float = 0.4
     noise: float = 0.01
-    acquisition: Literal["ei", "ucb"] = "ei"
+    acquisition: Literal["ucb", "ei"] = "ucb"
     kappa: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
         if self.nu not in (0.5, 1.5, 2.5):
             raise UserError(f"the adaptation's nu is {self.nu}, but must be 0.5, 1.5 or 2.5.")
-        if not self.length_scales or not min(self.length_scales) > 0:
-            raise UserError(f"the adaptation's length_scales are {self.length_scales}, but must be positive.")
-        if not self.noise > 0 or not self.kappa >= 0:
-            raise UserError("the adaptation's noise must be positive, and kappa not negative.")
+        if not (self.length_scale > 0 and self.noise > 0):
+            raise UserError("the adaptation's length_scale and noise must be positive.")
+        if not self.kappa >= 0:
+            raise UserError(f"the adaptation's kappa is {self.kappa}, but must not be negative.")
 
 
 def desirability(
@@ -61,10 +61,8 @@ def desirability(
     known = scores - prior[tried]
     scale = known.std() or 1.0  # the unit in which the process and the acquisition count
     surprise = (known - known.mean()) / scale
-    process = max(
-        (_fit(places[tried], surprise, scale_of, settings) for scale_of in settings.length_scales),
-        key=lambda fitted: fitted.log_marginal_likelihood_value_,
-    )
+    kernel = Matern(settings.length_scale, length_scale_bounds="fixed", nu=settings.nu)  # of unit variance
+    process = GaussianProcessRegressor(kernel, alpha=settings.noise, optimizer=None).fit(places[tried], surprise)
     mean, deviation = process.predict(places, return_std=True)
     mean += (prior - prior.mean()) / scale
     deviation = np.maximum(deviation, 1e-9)
@@ -72,9 +70,3 @@ def desirability(
         return mean + settings.kappa * deviation
     above = mean - mean[tried].max()
     return above * norm.cdf(above / deviation) + deviation * norm.pdf(above / deviation)
-
-
-def _fit(places: np.ndarray, values: np.ndarray, length_scale: float, settings: Settings) -> GaussianProcessRegressor:
-    """A process of unit variance with nothing left to optimise."""
-    kernel = Matern(length_scale, length_scale_bounds="fixed", nu=settings.nu)
-    return GaussianProcessRegressor(kernel, alpha=settings.noise, optimizer=None).fit(places, values)

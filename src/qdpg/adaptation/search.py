@@ -8,6 +8,7 @@ as if it had never stopped.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import math
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from qdpg.adaptation.model import Settings, desirability
 from qdpg.errors import UserError
@@ -84,7 +85,7 @@ class Adaptation:
             return int(np.lexsort((middle, -self._prior))[0])
         tried = np.array([trial.elite for trial in self.trials])
         # One thread is fastest for matrices this small, and rounds alike on every machine.
-        with threadpool_limits(1):
+        with _native_threads().limit(limits=1):
             worth = desirability(self._places, self._prior, tried, self._scores(), self.settings)
         worth[tried] = -np.inf
         return int(worth.argmax())
@@ -165,6 +166,12 @@ class Adaptation:
             if about[name] != wanted[name]:
                 raise UserError(f"{path} was begun with another {what}; give another file, or remove it to begin anew.")
         return trials
+
+
+@functools.cache
+def _native_threads() -> ThreadpoolController:
+    """Made once: looking through all loaded libraries takes longer than choosing an elite."""
+    return ThreadpoolController()
 
 
 def _is_sound(trial: Trial) -> bool:

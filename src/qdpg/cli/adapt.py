@@ -30,6 +30,8 @@ from qdpg.runs.files import cache_compiled_programs, write_bytes, write_json
 from qdpg.runs.run import Run, load_run
 from qdpg.version import __version__
 
+_NAMES = {"bayesian": "Bayesian opt.", "random": "random choice", "exhaustive": "exhaustive"}
+
 
 def run(
     path: Path,
@@ -126,14 +128,12 @@ def _write(directory: Path, found: Run, elites: Collection, experiment: Experime
 def _table(result: dict[str, Any], seconds: float) -> Table:
     counts = plural(result["goals"], "goal"), plural(result["elites"], "elite")
     table = Table(title=f"{counts[0]}, {counts[1]}, {number(seconds)} s", title_justify="left")
-    for heading in ("score of the elite found", "episodes", "mean", "std", "median", "quartiles", "of exhaustive"):
-        table.add_column(heading, justify="left" if heading.startswith("score") else "right")
-    episodes = {"bayesian": result["trials"], "random": result["trials"], "exhaustive": result["elites"]}
-    names = {"bayesian": "Bayesian optimisation", "random": "random choice", "exhaustive": "exhaustive search"}
+    for heading in ("elite found by", "episodes", "mean score", "std", "median (quartiles)", "gap"):
+        table.add_column(heading, justify="left" if heading.startswith("elite") else "right")
     for method, score in result["scores"].items():
+        episodes = result["elites" if method == "exhaustive" else "trials"]
+        mean, std, median, low, high = map(number, score.values())
         behind = result["shortfall"].get(method)
-        quartiles = f"{number(score['lower_quartile'])} … {number(score['upper_quartile'])}"
-        numbers = (number(score[name]) for name in ("mean", "std", "median"))
         gap = "" if behind is None else f"{-behind:+.1%}"
-        table.add_row(names[method], f"{episodes[method]:,}", *numbers, quartiles, gap)
+        table.add_row(_NAMES[method], f"{episodes:,}", mean, std, f"{median} ({low}, {high})", gap)
     return table

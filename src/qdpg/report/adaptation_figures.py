@@ -53,9 +53,9 @@ def draw_performance_map(spec: TaskSpec, experiment: Experiment) -> Figure:
     middle = (np.nanmin(squares) + np.nanmax(squares)) / 2
     for (row, column), value in np.ndenumerate(squares):
         if np.isfinite(value):
-            where = centres[0][column], centres[1][row]
+            x, y = float(centres[0][column]), float(centres[1][row])
             ink = "black" if value > middle else "white"
-            axes.text(*where, f"{value:.0f}", ha="center", va="center", fontsize="small", color=ink, zorder=4)
+            axes.text(x, y, f"{value:.0f}", ha="center", va="center", fontsize="small", color=ink, zorder=4)
     if floor.start is not None:
         axes.plot(floor.start.x, floor.start.y, "o", color="black", markersize=9, zorder=5, label="start")
     add_colour_bar(figure, axes, mesh, "best score")

@@ -116,7 +116,7 @@ class GoalTask(Task):
 
     @abstractmethod
     def judge(self, descriptors: Any) -> tuple[Any, Any]:
-        """Return the rewards [...] of steps into states with `descriptors` [..., D], and whether they end there [...]."""
+        """Judge states by their descriptors [..., D]: the reward of a step there [...], and whether it ends there."""
 
 
 class JaxTask(Task):
