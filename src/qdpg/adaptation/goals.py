@@ -2,6 +2,7 @@
 
 What policies see does not depend on the goal, so an elite takes the same way whatever the goal is, until it gets there.
 Each elite is therefore played once, with the goal out of reach, and its way judged for every goal by the task itself.
+Ways and ends are exactly those of playing with the goal moved; scores agree with it up to rounding.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ def play_elites(task: GoalTask, elites: Collection, starts: Starts, seed: int) -
     return player.play(elites.population(), seeds, noise=NO_NOISE, record=False)
 
 
-def judge(task: GoalTask, played: Rollouts, goal: np.ndarray) -> Rollouts:
-    """Return the episodes as they would have been with another goal.
+def scores(task: GoalTask, played: Rollouts, goal: np.ndarray) -> np.ndarray:
+    """What every elite scores for another goal, [N]: the fitness of its episode, had the goal been there.
 
     Args:
         task: What was played.
@@ -80,25 +81,22 @@ def judge(task: GoalTask, played: Rollouts, goal: np.ndarray) -> Rollouts:
         goal: [2].
     """
     moved = move_goal(task, goal)
-    rewards, ended = (np.asarray(part) for part in moved.judge(played.descriptors[:, 1:]))
+    shares = (slice(first, first + _AT_ONCE) for first in range(0, len(played.seeds), _AT_ONCE))
+    return np.concatenate([_fitness(moved, played.take(share)) for share in shares])
+
+
+def _fitness(task: GoalTask, played: Rollouts) -> np.ndarray:
+    rewards, ended = (np.asarray(part) for part in task.judge(played.descriptors[:, 1:]))
     ended = ended & played.played()
-    terminated = ended.any(axis=1)
-    lengths = np.where(terminated, ended.argmax(axis=1) + 1, played.lengths)
-    rewards = np.where(np.arange(rewards.shape[1]) < lengths[:, None], rewards, 0).astype(np.float32)
-    return make_rollouts(
-        moved.spec,
+    lengths = np.where(ended.any(axis=1), ended.argmax(axis=1) + 1, played.lengths)
+    judged = make_rollouts(
+        task.spec,
         seeds=played.seeds,
-        noise=played.noise,
         lengths=lengths,
-        terminated=terminated | (played.terminated & (lengths == played.lengths)),
-        rewards=rewards,
+        terminated=ended.any(axis=1),
+        rewards=rewards.astype(np.float32),  # what comes after the end is in no sum
         descriptors=played.descriptors,
         observations=None,
         actions=None,
     )
-
-
-def scores(task: GoalTask, played: Rollouts, goal: np.ndarray) -> np.ndarray:
-    """The fitness of every episode if the goal had been `goal` [2], [N]."""
-    shares = (slice(first, first + _AT_ONCE) for first in range(0, len(played.seeds), _AT_ONCE))
-    return np.concatenate([judge(task, played.take(share), goal).fitness for share in shares])
+    return judged.fitness

@@ -162,9 +162,13 @@ class Adaptation:
                 "restore it, or remove it to begin anew."
             ) from error
         wanted = {"format": FORMAT, **self._about()}
-        for name, what in (("format", "format"), ("checksum", "collection"), ("settings", "settings")):
+        for name, what in (
+            ("format", "another format"),
+            ("checksum", "another collection"),
+            ("settings", "other settings"),
+        ):
             if about[name] != wanted[name]:
-                raise UserError(f"{path} was begun with another {what}; give another file, or remove it to begin anew.")
+                raise UserError(f"{path} was begun with {what}; give another file, or remove it to begin anew.")
         return trials
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from matplotlib.ticker import MaxNLocator
 
 from qdpg.adaptation.experiment import Experiment
@@ -54,8 +55,9 @@ def draw_performance_map(spec: TaskSpec, experiment: Experiment) -> Figure:
     for (row, column), value in np.ndenumerate(squares):
         if np.isfinite(value):
             x, y = float(centres[0][column]), float(centres[1][row])
-            ink = "black" if value > middle else "white"
-            axes.text(x, y, f"{value:.0f}", ha="center", va="center", fontsize="small", color=ink, zorder=4)
+            ink, rim = ("black", "white") if value > middle else ("white", "black")  # the rim is for walls in the way
+            text = axes.text(x, y, f"{round(value)}", ha="center", va="center", fontsize="small", color=ink, zorder=4)
+            text.set_path_effects([withStroke(linewidth=1.5, foreground=rim)])
     if floor.start is not None:
         axes.plot(floor.start.x, floor.start.y, "o", color="black", markersize=9, zorder=5, label="start")
     add_colour_bar(figure, axes, mesh, "best score")
