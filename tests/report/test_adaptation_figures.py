@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 
 from qdpg.adaptation.experiment import Experiment
@@ -21,10 +23,10 @@ def test_each_square_holds_its_best_score():
 
 
 def test_map_shows_scores_start_and_statistics():
-    for task in (PointMaze(), AntMaze()):
-        figure = draw_performance_map(task.spec, EXPERIMENT)
+    for task, size in ((PointMaze(), 1.0), (AntMaze(), 30.0)):
+        figure = draw_performance_map(task.spec, dataclasses.replace(EXPERIMENT, goals=size * GOALS))
         axes = figure.axes[0]
-        assert {text.get_text() for text in axes.texts} >= {"-50"}
+        assert {text.get_text() for text in axes.texts} == {"-9", "-50"}
         assert axes.get_legend_handles_labels()[1].count("start") == 1
         assert "goal" not in axes.get_legend_handles_labels()[1]
         assert "3 random goals, 3 trials each" in figure.get_suptitle()
