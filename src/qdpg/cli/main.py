@@ -143,6 +143,36 @@ def compare(
 
 
 @app.command
+def adapt(
+    run: tyro.conf.Positional[Path],
+    trials: int = 20,
+    goals: int = 100,
+    seed: int = 0,
+    starts: Literal["fresh", "own"] = "fresh",
+    out: Path | None = None,
+    settings: Settings = (),
+    as_json: AsJson = False,
+    quiet: Switch = False,
+) -> int:
+    """Adapt the elites of a run to random new goals, by Bayesian optimisation, random choice and exhaustive search.
+
+    Args:
+        run: Directory of the run.
+        trials: Episodes that may be played per goal.
+        goals: How many goals.
+        seed: Where goals, fresh starts and random choices come from.
+        starts: Play each elite from a "fresh" start, or from its "own", that of the episode it was stored for.
+        out: Directory for tables and figures; by default adapt/ in the run.
+        settings: Settings of the optimisation as KEY=VALUE: prior, nu, length_scale, noise, acquisition, kappa.
+        as_json: Print one JSON object and nothing else.
+        quiet: Print nothing but errors.
+    """
+    from qdpg.cli import adapt as command
+
+    return command.run(run, trials, goals, seed, starts, out, settings, as_json, quiet)
+
+
+@app.command
 def algorithms(as_json: AsJson = False) -> int:
     """List the algorithms.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from qdpg.errors import UserError
 from qdpg.tasks.ant import AntBody, AntTask, build_ant
-from qdpg.tasks.task import Box, Floor, Physics, TaskSpec
+from qdpg.tasks.task import Box, Floor, GoalTask, Physics, TaskSpec
 
 LOW, HIGH = -30.0, 40.0  # the square world
 WALLS = (
@@ -25,7 +25,7 @@ WALLS = (
 
 
 @dataclass(frozen=True)
-class AntMaze(AntTask):
+class AntMaze(AntTask, GoalTask):
     """The maze of the paper and of ME-ES.
 
     Attributes:
@@ -41,6 +41,7 @@ class AntMaze(AntTask):
 
     # The source scales ant and a far-away static body to 25,755 kg together, of which 40.0 kg fall to the ant.
     body: ClassVar[AntBody] = AntBody(timestep=0.005, height=0.6, start=(-25.0, -25.0), head=True, total_mass=40.0)
+    clearance: ClassVar[float] = 1.0  # its legs are about that long
 
     def __post_init__(self) -> None:
         """Refuse a reward that says nothing."""
@@ -89,11 +90,15 @@ class AntMaze(AntTask):
         """The torso's x and y, [n, 2]."""
         return physics.qpos[:, :2].copy()
 
+    def judge(self, descriptors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Minus the distance to the goal, scaled, [...]; no end: an ant on its back may lie until the time is up."""
+        distance = np.sqrt(((descriptors - np.array(self.goal)) ** 2).sum(axis=-1))
+        return -self.reward_scale * distance, np.zeros(distance.shape, bool)
+
     def reward(self, before: Physics, action: np.ndarray, after: Physics) -> np.ndarray:
-        """Minus the distance to the goal, scaled, [n]."""
-        offset = after.qpos[:, :2] - np.array(self.goal)
-        return -self.reward_scale * np.sqrt((offset**2).sum(axis=1))
+        """That of the torso's place after the step, [n]."""
+        return self.judge(after.qpos[:, :2])[0]
 
     def terminated(self, physics: Physics) -> np.ndarray:
-        """Never: an ant on its back may lie there until the time is up."""
-        return np.zeros(len(physics.qpos), bool)
+        """Never."""
+        return self.judge(physics.qpos[:, :2])[1]

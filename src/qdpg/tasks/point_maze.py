@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from qdpg.tasks.task import Box, Floor, JaxTask, TaskSpec
+from qdpg.tasks.task import Box, Floor, GoalTask, JaxTask, TaskSpec
 
 STEP = 0.1  # largest move per axis and step
 LOWER_WALL = (-0.5, -0.49)  # its two faces; solid for x >= -0.5
@@ -30,7 +30,7 @@ class PointState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PointMaze(JaxTask):
+class PointMaze(JaxTask, GoalTask):
     """The 2-D maze.
 
     Attributes:
@@ -78,9 +78,12 @@ class PointMaze(JaxTask):
     def step(self, state: PointState, action: jax.Array) -> tuple[PointState, jax.Array, jax.Array]:
         """Move by STEP · action, slide along walls, stay in the box; end in the goal zone."""
         position = move(state.position, STEP * jnp.clip(action, -1.0, 1.0))
-        offset = position - jnp.array(self.goal)
-        reward = -jnp.sqrt(jnp.sum(offset**2))
-        return PointState(position), reward, jnp.all(jnp.abs(offset) <= GOAL_HALF)
+        return PointState(position), *self.judge(position)
+
+    def judge(self, descriptors: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Minus the distance to the goal, [...], and whether a position [..., 2] is in the goal zone, [...]."""
+        offset = descriptors - jnp.array(self.goal)
+        return -jnp.sqrt(jnp.sum(offset**2, axis=-1)), jnp.all(jnp.abs(offset) <= GOAL_HALF, axis=-1)
 
     def observe(self, state: PointState) -> jax.Array:
         """The position itself."""

@@ -105,6 +105,20 @@ class Task(ABC):
         """The task's contract."""
 
 
+class GoalTask(Task):
+    """A task whose goal can be moved: only rewards and the end of an episode depend on it, not what policies see.
+
+    So the way of a policy need be played only once to be judged for any number of goals.
+    """
+
+    goal: tuple[float, float]  # a place on the floor, in the units of the first two descriptors
+    clearance: ClassVar[float] = 0.0  # how near to a wall the middle of the agent can be
+
+    @abstractmethod
+    def judge(self, descriptors: Any) -> tuple[Any, Any]:
+        """Judge states by their descriptors [..., D]: the reward of a step there [...], and whether it ends there."""
+
+
 class JaxTask(Task):
     """A task written in JAX. Every method describes ONE episode; players batch with `jax.vmap`.
 

@@ -1,0 +1,108 @@
+"""`qdpg adapt` as a user meets it."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from qdpg.cli import adapt
+from qdpg.cli.train import run_train
+from qdpg.errors import UserError
+
+FILES = ["adapt.csv", "adapt.json", "performance-map.png", "trials.png"]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A run of a few thousand steps."""
+    path = tmp_path_factory.mktemp("adapt") / "run"
+    settings = ["population=20", "initial_policies=60", "hidden=8,8", "cells=8,8"]
+    run_train("point-maze", "map-elites", "tuned", 30_000, 0, path, settings, False, 1e9, quiet=True)
+    return path
+
+
+def go(path, trials=5, goals=8, seed=0, starts="fresh", out=None, settings=(), as_json=False, quiet=True):
+    return adapt.run(path, trials, goals, seed, starts, out, settings, as_json, quiet)
+
+
+def test_writes_tables_and_figures_and_says_what_came_of_it(trained, tmp_path, capsys):
+    assert go(trained, out=tmp_path / "out", quiet=False) == 0
+    out = capsys.readouterr().out
+    for word in ("8 goals", "Bayesian opt.", "random choice", "exhaustive", "mean score", str(tmp_path / "out")):
+        assert word in out
+    assert max(map(len, out.splitlines()[:-1])) <= 80
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == FILES
+    result = json.loads((tmp_path / "out" / "adapt.json").read_text())
+    with (tmp_path / "out" / "adapt.csv").open(newline="") as file:
+        rows = [{name: float(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
+    assert rows == result["experiments"]
+    assert (result["goals"], result["trials"], result["run"]["algorithm"]) == (8, 5, "map-elites")
+    for name in ("bayesian", "random", "exhaustive"):
+        assert result["scores"][name]["mean"] == pytest.approx(np.mean([row[name] for row in rows]))
+        assert result["scores"][name]["median"] == pytest.approx(np.median([row[name] for row in rows]))
+    gap = result["scores"]["exhaustive"]["mean"] - result["scores"]["bayesian"]["mean"]
+    assert result["shortfall"]["bayesian"] == pytest.approx(gap / abs(result["scores"]["exhaustive"]["mean"]))
+
+
+def test_json_is_one_object_and_the_same_every_time(trained, capsys):
+    assert go(trained, as_json=True, quiet=False) == 0
+    printed = capsys.readouterr().out
+    files = {name: (trained / "adapt" / name).read_bytes() for name in FILES}
+    assert json.loads(printed) == json.loads(files["adapt.json"])
+    assert go(trained) == 0
+    assert capsys.readouterr().out == ""
+    assert {name: (trained / "adapt" / name).read_bytes() for name in FILES} == files
+    assert go(trained, seed=1, starts="own", settings=["acquisition=ei", "nu=1.5"]) == 0
+    changed = json.loads((trained / "adapt" / "adapt.json").read_text())
+    assert (changed["starts"], changed["settings"]["acquisition"], changed["settings"]["nu"]) == ("own", "ei", 1.5)
+    assert changed["experiments"] != json.loads(printed)["experiments"]
+
+
+def test_figures_are_pictures(trained, tmp_path):
+    go(trained, out=tmp_path)
+    with Image.open(tmp_path / "performance-map.png") as image:
+        pixels = np.asarray(image.convert("RGB")).reshape(-1, 3).astype(int)
+    for colour in ([253, 231, 37], [68, 1, 84]):  # the best and the worst goal
+        assert (np.abs(pixels - colour).max(axis=1) < 4).mean() > 0.001
+    with Image.open(tmp_path / "trials.png") as image:
+        pixels = np.asarray(image.convert("RGB")).reshape(-1, 3).astype(int)
+    for colour in ([0, 114, 178], [213, 94, 0], [0, 158, 115]):  # the three curves
+        assert (np.abs(pixels - colour).max(axis=1) < 4).mean() > 0.0005
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"trials": 1000}, r"too few for 1000 trials; train longer, or ask for fewer\."),
+        ({"trials": 0}, "number of trials is 0"),
+        ({"goals": 0}, "number of goals is 0"),
+        ({"seed": -1}, "--seed is -1"),
+        ({"settings": ["kapa=2"]}, "the adaptation has no option 'kapa'; did you mean 'kappa'?"),
+        ({"settings": ["acquisition=luck"]}, "option 'acquisition' of the adaptation must be"),
+        ({"settings": ["kappa=-2"]}, "must not be negative"),
+    ],
+)
+def test_bad_requests_are_one_clear_sentence_and_write_nothing(trained, tmp_path, changes, sentence):
+    with pytest.raises(UserError, match=sentence):
+        go(trained, out=tmp_path / "out", **changes)
+    assert not (tmp_path / "out").exists()
+
+
+def test_runs_that_cannot_be_adapted_are_one_clear_sentence(trained, tmp_path):
+    with pytest.raises(UserError, match="is not a run"):
+        go(tmp_path)
+    for name in ("config.json", "manifest.json"):
+        (tmp_path / name).write_text((trained / name).read_text())
+    with pytest.raises(UserError, match="the run has no elites yet"):
+        go(tmp_path)
+    (tmp_path / "config.json").write_text((trained / "config.json").read_text().replace("point-maze", "ant-trap"))
+    with pytest.raises(UserError, match="ant-trap has no goal that can be moved"):
+        go(tmp_path)
+
+
+def test_it_is_said_when_results_cannot_be_written(trained, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(UserError, match="cannot write results to"):
+        go(trained, out=tmp_path / "file")
