@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from qdpg.algorithms import cem_rl, map_elites, me_es, ns_es, p3s_td3, pga_me, qd_pg, rnd, td3
+from qdpg.algorithms import agac, cem_rl, map_elites, me_es, ns_es, p3s_td3, pga_me, qd_pg, rnd, td3
 from qdpg.algorithms.algorithm import Algorithm, Family, Footprint
 from qdpg.errors import UserError
 from qdpg.options import replace_options
@@ -39,6 +39,7 @@ ALGORITHMS = {
     "q-pg": Entry("QD-PG with the quality gradient only", True, False, True, True, True, qd_pg.FAMILY),
     "td3": Entry("Twin Delayed DDPG", True, False, False, False, False, td3.FAMILY),
     "rnd": Entry("TD3 with random network distillation", True, True, False, False, False, rnd.FAMILY),
+    "agac": Entry("Adversarially Guided Actor-Critic", True, True, False, False, False, agac.FAMILY),
     "cem-rl": Entry("Cross-entropy method with policy gradients", True, False, True, False, True, cem_rl.FAMILY),
     "p3s-td3": Entry("Population-guided parallel policy search", True, True, False, False, True, p3s_td3.FAMILY),
     "pga-me": Entry("Policy Gradient Assisted MAP-Elites", True, False, True, True, True, pga_me.FAMILY),

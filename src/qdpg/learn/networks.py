@@ -22,7 +22,8 @@ class MLP(eqx.Module):
         weights: One [..., fan_in, fan_out] array per layer.
         biases: One [..., fan_out] array per layer.
         hidden: Activation after every layer but the last.
-        output: Activation after the last layer; "tanh" makes it a policy that acts in [-1, 1].
+        output: Activation after the last layer; "tanh" makes it a policy that acts in [-1, 1]. What a policy with
+            another one would do is clipped to that by whoever plays it.
     """
 
     weights: tuple[jax.Array, ...]

@@ -65,8 +65,7 @@ class GymnasiumPlayer:
             observations[:, 0] = current
         for t in range(horizon):
             action = actor.act(current, alive)
-            if draws is not None:
-                action = np.clip(action + draws[alive, t], -1.0, 1.0)
+            action = np.clip(action if draws is None else action + draws[alive, t], -1.0, 1.0)
             scaled = self.task.scale(action, self._envs[0].action_space)
             seen = [self._step(self._envs[n], a) for n, a in zip(alive, scaled, strict=True)]
             current = self._stack(seen, seeds[alive])

@@ -91,8 +91,7 @@ def _scan(
     def step(carry: tuple[Any, jax.Array], draw: jax.Array | None) -> tuple[tuple[Any, jax.Array], _Recorded]:
         state, alive = carry
         action = act(population, jax.vmap(task.observe)(state))
-        if draw is not None:
-            action = jnp.clip(action + draw, -1.0, 1.0)
+        action = jnp.clip(action if draw is None else action + draw, -1.0, 1.0)
         after, reward, ended = jax.vmap(task.step)(state, action)
 
         def where(new: jax.Array, old: jax.Array | float) -> jax.Array:

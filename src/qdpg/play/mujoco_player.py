@@ -73,8 +73,7 @@ class MujocoPlayer:
             recording.observations[rows, 0] = seen
         for t in range(spec.horizon):
             action = actor.act(seen, rows)
-            if draws is not None:
-                action = np.clip(action + draws[rows, t], -1.0, 1.0)
+            action = np.clip(action if draws is None else action + draws[rows, t], -1.0, 1.0)
             ctrl[alive] = action
             batch.step(ids=alive, nstep=task.frame_skip)
             before, physics = physics, _take(live, alive)
