@@ -1,8 +1,7 @@
-"""The adversary of AGAC (Flet-Berliac et al., ICLR 2021): it learns to predict a policy, which is paid for surprising it."""
+"""The adversary of AGAC (Flet-Berliac et al., ICLR 2021): it learns to predict a policy that is paid to surprise it."""
 
 from __future__ import annotations
 
-import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -47,7 +46,7 @@ def surprise(adversary: Adversary, experience: Experience, log_std: jax.Array, i
     return Surprise(excess, divergence(experience.means, log_std, predicted, adversary.policy.log_std))
 
 
-@functools.partial(jax.jit, static_argnames=("rate", "weight", "gradient_clip"))
+@jax.jit
 def imitate(
     adversary: Adversary,
     means: jax.Array,
@@ -56,9 +55,9 @@ def imitate(
     order: jax.Array,
     steps: jax.Array,
     *,
-    rate: float,
-    weight: float,
-    gradient_clip: float,
+    rate: float | jax.Array,
+    weight: float | jax.Array,
+    gradient_clip: float | jax.Array,
 ) -> Adversary:
     """Move the adversary towards the policy that acted, which stays as it was.
 

@@ -63,10 +63,12 @@ def init_learner(key: jax.Array, sizes: tuple[int, ...], std: float, settings: P
     critic = init_mlp(jax.random.fold_in(key, 1), (*sizes[:-1], 1), output="linear")
     critic = jax.tree.map(jnp.asarray, critic)
     actor_state = make_optimiser(settings.actor_rate, settings.gradient_clip).init(policy)
-    return Learner(policy, critic, (actor_state, make_optimiser(settings.critic_rate, settings.gradient_clip).init(critic)))
+    return Learner(
+        policy, critic, (actor_state, make_optimiser(settings.critic_rate, settings.gradient_clip).init(critic))
+    )
 
 
-def make_optimiser(rate: float, gradient_clip: float) -> optax.GradientTransformation:
+def make_optimiser(rate: float | jax.Array, gradient_clip: float | jax.Array) -> optax.GradientTransformation:
     """Adam on gradients of bounded norm."""
     return optax.chain(optax.clip_by_global_norm(gradient_clip), optax.adam(rate, eps=1e-5))
 
