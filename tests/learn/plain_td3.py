@@ -34,8 +34,8 @@ def policy(network, x):
 class Adam:
     """Adam as printed, for a list of (weight, bias)."""
 
-    def __init__(self, network, rate):
-        self.rate, self.t = rate, 0
+    def __init__(self, network, rate, epsilon=1e-8):
+        self.rate, self.epsilon, self.t = rate, epsilon, 0
         self.m = [[np.zeros_like(p) for p in layer] for layer in network]
         self.v = [[np.zeros_like(p) for p in layer] for layer in network]
 
@@ -49,7 +49,7 @@ class Adam:
                 self.m[i][j] = 0.9 * self.m[i][j] + 0.1 * g
                 self.v[i][j] = 0.999 * self.v[i][j] + 0.001 * g**2
                 m, v = self.m[i][j] / (1 - 0.9**self.t), self.v[i][j] / (1 - 0.999**self.t)
-                parts.append(parameter - self.rate * m / (np.sqrt(v) + 1e-8))
+                parts.append(parameter - self.rate * m / (np.sqrt(v) + self.epsilon))
             new.append(tuple(parts))
         return new
 

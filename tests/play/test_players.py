@@ -152,6 +152,28 @@ def test_noise_is_a_stream_per_episode():
     assert draw_noise(np.array([7, 8]), Noise(), 10, 2) is None
 
 
+def test_noise_may_differ_between_actions():
+    alike, apart = (
+        draw_noise(np.array([7, 8]), Noise(sigma), 10, 2) for sigma in (1.0, np.array([[1.0, 0.5], [0.0, 2.0]]))
+    )
+    np.testing.assert_array_equal(apart, alike * np.array([[[1.0, 0.5]], [[0.0, 2.0]]], np.float32))
+    population = take(population_for(TASKS["ant-trap"], 1, 16), np.zeros(2, int))
+    levels = np.zeros((2, 8), np.float32)
+    levels[1, 3] = 0.5
+    rollouts = make_player(TASKS["ant-trap"]).play(population, np.array([1, 1]), noise=Noise(levels))
+    np.testing.assert_array_equal(np.flatnonzero(rollouts.actions[0, 0] != rollouts.actions[1, 0]), [3])
+    np.testing.assert_array_equal(rollouts.noise, np.array([0.0, 0.5], np.float32))
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_actions_of_any_policy_are_clipped(name):
+    task = TASKS[name]
+    sizes = (task.spec.observation_size, 16, task.spec.action_size)
+    wild = jax.tree.map(lambda leaf: 5 * leaf, init_population(jax.random.key(0), 4, sizes, output="linear"))
+    actions = make_player(task).play(wild, np.arange(4)).actions
+    assert np.abs(actions).max() == 1
+
+
 def test_correlated_noise():
     draws = draw_noise(np.array([7]), Noise(1.0, 0.9), 50_000, 1)[0, :, 0]
     assert draws.std() == pytest.approx(1, abs=0.05)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from qdpg.algorithms import cem_rl, diayn, map_elites, me_es, ns_es, p3s_td3, pga_me, qd_pg, rnd, sac, td3
+from qdpg.algorithms import agac, cem_rl, diayn, map_elites, me_es, ns_es, p3s_td3, pga_me, qd_pg, rnd, sac, td3
 from qdpg.algorithms.algorithm import Algorithm, Family, Footprint
 from qdpg.errors import UserError
 from qdpg.options import replace_options
@@ -41,6 +41,7 @@ ALGORITHMS = {
     "sac": Entry("Soft actor-critic", True, False, False, False, False, sac.FAMILY),
     "rnd": Entry("TD3 with random network distillation", True, True, False, False, False, rnd.FAMILY),
     "diayn": Entry("Skills that can be told apart, with SAC", False, True, False, False, False, diayn.FAMILY),
+    "agac": Entry("Adversarially Guided Actor-Critic", True, True, False, False, False, agac.FAMILY),
     "cem-rl": Entry("Cross-entropy method with policy gradients", True, False, True, False, True, cem_rl.FAMILY),
     "p3s-td3": Entry("Population-guided parallel policy search", True, True, False, False, True, p3s_td3.FAMILY),
     "pga-me": Entry("Policy Gradient Assisted MAP-Elites", True, False, True, True, True, pga_me.FAMILY),

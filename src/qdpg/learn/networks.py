@@ -28,7 +28,8 @@ class MLP(eqx.Module):
         hidden: Activation after every layer but the last.
         output: Activation after the last layer; "tanh" makes it a policy that acts in [-1, 1]. "gaussian" makes it a
             policy that acts at random: its last layer gives A means, and A numbers that `deviation` turns into
-            standard deviations; the action is the tanh of a normal draw.
+            standard deviations; the action is the tanh of a normal draw. What a policy with another one would do is
+            clipped to [-1, 1] by whoever plays it.
     """
 
     weights: tuple[jax.Array, ...]

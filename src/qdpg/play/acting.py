@@ -87,7 +87,7 @@ class Actor:
             x = _layer(x, weight, bias, code, rows)
         if self._is_gaussian:
             return _sample(x, np.zeros((len(x), x.shape[1] // 2), np.float32) if draws is None else draws)
-        return x if draws is None else np.clip(x + draws, -1.0, 1.0)
+        return np.clip(x if draws is None else x + draws, -1.0, 1.0)
 
 
 class Noise(NamedTuple):
@@ -97,7 +97,8 @@ class Noise(NamedTuple):
     standard deviations: with `sigma` 1 it acts as it is meant to while training, with 0 it acts without chance.
     """
 
-    sigma: float | np.ndarray = 0.0  # standard deviation, one for all episodes or one for each, [N]
+    # Standard deviation: one for all episodes, one for each [N], or one for each and every action [N, A].
+    sigma: float | np.ndarray = 0.0
     correlation: float = 0.0  # between successive steps: 0 is white noise
 
 
@@ -106,7 +107,8 @@ NO_NOISE = Noise()
 
 def draw_noise(seeds: np.ndarray, noise: Noise, horizon: int, action_size: int) -> np.ndarray | None:
     """Return the action noise of episodes with these reset seeds, [N, horizon, A] float32; None if there is none."""
-    sigma = np.broadcast_to(np.asarray(noise.sigma, np.float32), len(seeds))
+    sigma = np.asarray(noise.sigma, np.float32)
+    sigma = sigma[:, None] if sigma.ndim == 2 else np.broadcast_to(sigma, len(seeds))[:, None, None]
     if not sigma.any():
         return None
     # A stream of its own for every episode: the reset draws from the plain seed.
@@ -117,4 +119,4 @@ def draw_noise(seeds: np.ndarray, noise: Noise, horizon: int, action_size: int) 
         fresh = np.float32(math.sqrt(1 - noise.correlation**2))
         for t in range(1, horizon):
             draws[:, t] = np.float32(noise.correlation) * draws[:, t - 1] + fresh * draws[:, t]
-    return sigma[:, None, None] * draws
+    return sigma * draws

@@ -37,12 +37,10 @@ def act(population: MLP, x: jax.Array, draws: jax.Array | None = None) -> jax.Ar
     last = len(population.weights) - 1
     for layer, (weight, bias) in enumerate(zip(population.weights, population.biases, strict=True)):
         x = ACTIVATIONS[population.output if layer == last else population.hidden](_layer(weight, bias, x))
-    if draws is None:
-        return x
     if population.output == "gaussian":
         mean, raw = jnp.split(x, 2, axis=1)
         return jnp.tanh(mean + deviation(raw) * draws)
-    return jnp.clip(x + draws, -1.0, 1.0)
+    return jnp.clip(x if draws is None else x + draws, -1.0, 1.0)
 
 
 def _layer(weight: jax.Array, bias: jax.Array, x: jax.Array) -> jax.Array:

@@ -18,7 +18,7 @@ class Rollouts:
 
     Attributes:
         seeds: [N] int64, what each episode was reset with.
-        noise: [N] float32, standard deviation of its action noise.
+        noise: [N] float32, standard deviation of its action noise; the largest where actions differ.
         lengths: [N] int32, steps played.
         terminated: [N] bool, True for a real end, False for the time limit.
         rewards: [N, T] float32, zero after the end.
@@ -94,6 +94,7 @@ def make_rollouts(
         if array is not None and not np.isfinite(array).all():
             bad = int(np.nonzero(~np.isfinite(array).all(axis=tuple(range(1, array.ndim))))[0][0])
             raise DivergedError(f"a {name} of {spec.name} is not finite (episode with reset seed {seeds[bad]})")
+    sigma = np.asarray(noise, np.float32)
     row, last = np.arange(len(lengths)), lengths - 1
     returns = np.cumsum(rewards, axis=1, dtype=np.float64)[row, last]
     if spec.fitness == "return":
@@ -110,7 +111,7 @@ def make_rollouts(
         behaviours = (visited / lengths[:, None]).astype(np.float32)
     return Rollouts(
         seeds=np.asarray(seeds, np.int64),
-        noise=np.broadcast_to(np.asarray(noise, np.float32), len(seeds)),
+        noise=sigma.max(axis=1) if sigma.ndim == 2 else np.broadcast_to(sigma, len(seeds)),
         lengths=np.asarray(lengths, np.int32),
         terminated=np.asarray(terminated, bool),
         rewards=rewards,

@@ -32,7 +32,8 @@ _MEANING = {
     "length": "its steps",
     "episode_return": "its sum of rewards",
     "generation": "when it was played",
-    "weight_i": "[policy, fan_in, fan_out]: layer i computes x @ weight_i + bias_i, then its activation",
+    "weight_i": "[policy, fan_in, fan_out]: layer i computes x @ weight_i + bias_i, then its activation; "
+    "actions are clipped to [-1, 1]",
     "bias_i": "[policy, fan_out]",
 }
 _ACTIVATIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -60,7 +61,7 @@ class Policy:
         last = len(self.weights) - 1
         for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             x = _ACTIVATIONS[self.output if i == last else self.hidden](x @ weight + bias)
-        return x
+        return np.clip(x, -1.0, 1.0)
 
 
 class Collection:
