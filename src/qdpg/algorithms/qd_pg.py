@@ -138,6 +138,7 @@ class Config:
     iso_sigma: float = 0.005
     line_sigma: float = 0.05
     quality_greed: float = 1.0
+    one_parent: bool = False
     greedy_actor: bool = False
     greedy_steps: int = 100
     initial_policies: int = 0
@@ -334,7 +335,8 @@ class QDPG:
         if objective != "quality":
             return init_actors(self.elites.sample(rng, number), self._settings(objective))
         rates = (config.quality_rate or config.actor_rate) * 10 ** -rng.uniform(0, config.rate_decades, number)
-        return init_actors(self.elites.sample(rng, number, config.quality_greed), self._settings(objective), rates)
+        policies = self.elites.sample(rng, 1 if config.one_parent else number, config.quality_greed)
+        return init_actors(repeat_policies(policies, number), self._settings(objective), rates)
 
     def _improve(
         self, actors: Actors, objective: str, key: jax.Array, steps: int, stop: Callable[[], bool]

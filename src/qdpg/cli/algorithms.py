@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -15,8 +16,9 @@ def run(as_json: bool) -> int:
     if as_json:
         print(json.dumps({name: entry.summary() for name, entry in ALGORITHMS.items()}))
         return 0
-    columns = ("quality gradient", "diversity gradient", "quality selection", "diversity selection", "collection")
-    table = Table("algorithm", "", *columns)
+    # Narrow enough, with the longest title, for a terminal of 80 columns.
+    table = Table("algorithm", "", "Q∇", "D∇", "Q", "D", "C", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.caption = "Q∇, D∇: gradient of quality, of diversity. Q, D: selection by them. C: hands over a collection."
     for name, entry in ALGORITHMS.items():
         title, *marks = entry.summary().values()
         table.add_row(name, str(title), *("✓" if mark else "–" for mark in marks))

@@ -37,7 +37,7 @@ def act(population: MLP, x: jax.Array, draws: jax.Array | None = None) -> jax.Ar
     last = len(population.weights) - 1
     for layer, (weight, bias) in enumerate(zip(population.weights, population.biases, strict=True)):
         x = ACTIVATIONS[population.output if layer == last else population.hidden](_layer(weight, bias, x))
-    if population.output == "gaussian":
+    if population.output == "gaussian" and draws is not None:
         mean, raw = jnp.split(x, 2, axis=1)
         return jnp.tanh(mean + deviation(raw) * draws)
     return jnp.clip(x if draws is None else x + draws, -1.0, 1.0)
