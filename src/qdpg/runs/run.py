@@ -17,7 +17,6 @@ from __future__ import annotations
 import dataclasses
 import fcntl
 import json
-import math
 import os
 import platform
 import subprocess
@@ -101,7 +100,7 @@ class Run:
         try:
             return float(json.loads((self.path / "resources.json").read_text())["peak_memory"])
         except (OSError, ValueError, TypeError, KeyError):
-            return math.nan
+            return np.nan
 
     @property
     def elites(self) -> Collection:
