@@ -291,4 +291,6 @@ def test_peak_memory_is_kept_over_resumes(tmp_path, train):
     assert np.isnan(load_run(tmp_path / "run").peak_memory())
     change_steps(run, 600)
     resumed(tmp_path / "run")
-    assert 0.9 * held < load_run(tmp_path / "run").peak_memory() < 1.1 * peak_memory(), "what was damaged is written afresh"
+    assert 0.9 * held < load_run(tmp_path / "run").peak_memory() < 1.1 * peak_memory(), (
+        "what was damaged is written afresh"
+    )

@@ -25,8 +25,8 @@ FINAL = (
 )
 BEST_ELITE = (
     "Best elite: the best fitness in the collection that the run hands over, as it was found (last best_fitness of "
-    "metrics.csv). If the paper's population is its whole grid, which its ±0 on point-maze suggests, this column is the "
-    "one to compare. It is the best of many episodes and therefore a little flattering."
+    "metrics.csv). If the paper's population is its whole grid, which its ±0 on point-maze suggests, this "
+    "column is the one to compare. It is the best of many episodes and therefore a little flattering."
 )
 
 
@@ -118,7 +118,8 @@ def steps_to_goal(task: TaskResults) -> Table | None:
         return None
     ours = next((variant for variant in task.variants if variant.algorithm == "qd-pg"), None)
     has_paper = task.is_papers and task.name == "ant-maze"
-    columns = ["algorithm", "reached it", "steps to goal", "ratio", "reliable", "steps to a reliable elite", "ratio "]
+    columns = ["algorithm", "reached it", "steps to goal", "ratio"]
+    columns += ["reliably", "steps to a reliable elite", "ratio (reliable)"]
     columns += ["paper's steps", "paper's ratio"] if has_paper else []
     rows, records = [], []
     for variant in task.variants:
@@ -142,7 +143,9 @@ def steps_to_goal(task: TaskResults) -> Table | None:
         f"Steps to goal: until an evaluation found a policy of the current population at {number(task.spec.solved)} or "
         "better. Medians over seeds, in which a run that never got there counts as infinite (∞).",
         "Steps to a reliable elite: until one of the best elites reached it on average over 20 fresh starts.",
-        f"Ratio: to {ours.label}; not known where that never gets there." if ours else "Ratio: not known without qd-pg.",
+        f"Ratio: to {ours.label}; not known where that never gets there."
+        if ours
+        else "Ratio: not known without qd-pg.",
         "Evaluations take place every so-many steps, so that all of these are rounded up to the next one.",
     ]
     return Table("steps-to-goal", "Table 2: steps to the goal", columns, rows, records, notes)
@@ -150,7 +153,12 @@ def steps_to_goal(task: TaskResults) -> Table | None:
 
 def interquartile_means(task: TaskResults) -> Table:
     """Interquartile means with bootstrap intervals."""
-    names = {"final": "final performance", "best_elite": "best elite", "coverage": "cells filled", "qd_score": "QD score"}
+    names = {
+        "final": "final performance",
+        "best_elite": "best elite",
+        "coverage": "cells filled",
+        "qd_score": "QD score",
+    }
     rows, records = [], []
     for variant in task.variants:
         row, record = [variant.label], {"algorithm": variant.label, "seeds": len(variant.results)}
@@ -190,7 +198,9 @@ def resources(task: TaskResults) -> Table:
     rows, records = [], []
     kinds = (*KINDS, "rest")
     for variant in task.variants:
-        seconds, speed, memory = (summarise(variant.scores(name)).median for name in ("seconds", "speed", "peak_memory"))
+        seconds, speed, memory = (
+            summarise(variant.scores(name)).median for name in ("seconds", "speed", "peak_memory")
+        )
         shares = {kind: _share(variant, kind) for kind in kinds}
         row = [variant.label, _duration(seconds), number(speed)]
         row += ["-" if np.isnan(share) else f"{share:.0%}" for share in shares.values()]
@@ -220,7 +230,10 @@ def _share(variant: Variant, kind: str) -> float:
 def _spread(summary: Summary) -> str:
     if np.isnan(summary.median):
         return "-"
-    return number(summary.median) + ("" if np.isnan(summary.spread) else f" ± {number(summary.spread)}")
+    # Both with the same decimals, and fewer the greater they are.
+    decimals = 0 if abs(summary.median) >= 1000 else 1 if abs(summary.median) >= 10 else 2
+    spread = "" if np.isnan(summary.spread) else f" ± {summary.spread:,.{decimals}f}"
+    return f"{summary.median:,.{decimals}f}{spread}"
 
 
 def _fields(name: str, summary: Summary) -> dict[str, float]:

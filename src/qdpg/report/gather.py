@@ -211,9 +211,7 @@ def _changes(key: _Key, task: str) -> dict[str, Any]:
     except UserError:  # an algorithm or preset that this version does not have
         return {}
     missing = object()
-    return {
-        name: value for name, value in json.loads(key.config).items() if preset.get(name, missing) != value
-    }
+    return {name: value for name, value in json.loads(key.config).items() if preset.get(name, missing) != value}
 
 
 def _options(result: Result) -> str:

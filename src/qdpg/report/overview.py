@@ -89,17 +89,18 @@ def list_runs(findings: Findings) -> Table:
         else:
             state = "finished"
         made = [str(manifest[name])[:12] for name in ("qdpg", "revision") if manifest.get(name)]
-        rows.append(
-            [result.name, config["task"], config["algorithm"], config["preset"], str(config["seed"]), state]
-            + [number(result.steps), number(result.final), number(result.best_elite), " ".join(made)]
-            + [str(manifest.get("machine", "-")), str(manifest.get("started", "-"))]
-        )
+        row = [result.name, config["task"], config["algorithm"], config["preset"], str(config["seed"]), state]
+        row += [number(result.steps), number(result.final), number(result.best_elite), " ".join(made)]
+        rows.append([*row, *(str(manifest.get(name, "-")) for name in ("machine", "started"))])
         records.append(
             {"run": result.name}
             | {name: config[name] for name in ("task", "algorithm", "preset", "seed")}
             | {"state": state, "steps": result.steps, "budget": config["steps"]}
             | {name: getattr(result, name) for name in ("final", "best_elite", "coverage", "qd_score", "seconds")}
-            | {name: manifest.get(name) for name in ("qdpg", "revision", "jax", "mujoco", "python", "machine", "started")}
+            | {
+                name: manifest.get(name)
+                for name in ("qdpg", "revision", "jax", "mujoco", "python", "machine", "started")
+            }
         )
     columns = ["run", "task", "algorithm", "preset", "seed", "state", "steps", "final performance", "best elite"]
     columns += ["qdpg", "machine", "started"]

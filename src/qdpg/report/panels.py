@@ -58,10 +58,10 @@ def _draw_panels(
 ) -> Figure:
     """Draw a panel per variant on one scale of colours, which the figure's last axes explain."""
     number_of_panels = len(task.variants)
-    columns = min(_COLUMNS, number_of_panels)
-    rows = -(-number_of_panels // columns)
-    height = (_WIDTH - 0.5) * height_over_width(task.spec) + 0.9
-    figure = Figure(figsize=(_WIDTH * columns + 1.1, height * rows + 0.9), dpi=DPI, layout="constrained")
+    rows = -(-number_of_panels // _COLUMNS)
+    columns = -(-number_of_panels // rows)  # so that the last row is hardly shorter than the others
+    height = (_WIDTH - 0.6) * height_over_width(task.spec) + 0.75
+    figure = Figure(figsize=(_WIDTH * columns + 1.1, height * rows + 0.7), dpi=DPI, layout="compressed")
     FigureCanvasAgg(figure)
     all_axes: list[Axes] = list(np.ravel(figure.subplots(rows, columns, squeeze=False)))
     drawn = []

@@ -18,12 +18,12 @@ class Summary(NamedTuple):
     median: float
     low: float  # first quartile
     high: float  # third quartile
-    count: int
+    known: int  # how many scores
 
     @property
     def spread(self) -> float:
         """Half the interquartile range, the paper's ±; not-a-number for a single score, which has no spread."""
-        return (self.high - self.low) / 2 if self.count > 1 else np.nan
+        return (self.high - self.low) / 2 if self.known > 1 else np.nan
 
 
 def summarise(scores: Sequence[float] | np.ndarray) -> Summary:
@@ -36,7 +36,8 @@ def summarise(scores: Sequence[float] | np.ndarray) -> Summary:
     known = np.sort(known[~np.isnan(known)])
     if not len(known):
         return Summary(np.nan, np.nan, np.nan, 0)
-    return Summary(*(_quantile(known, part) for part in (0.5, 0.25, 0.75)), len(known))
+    median, low, high = (_quantile(known, part) for part in (0.5, 0.25, 0.75))
+    return Summary(median, low, high, len(known))
 
 
 def _quantile(ascending: np.ndarray, part: float) -> float:

@@ -90,7 +90,9 @@ def _task_section(task: TaskResults, say: Callable[[str], None]) -> Section:
         for quantity in QUANTITIES
     }
     chosen = "of the run with the median best elite of each algorithm"
-    caption = f"Coverage: the behaviour of every recorded training episode, blue early in training, purple late; {chosen}."
+    caption = (
+        f"Coverage: the behaviour of every recorded training episode, blue early in training, purple late; {chosen}."
+    )
     drawn["coverage-maps"] = (caption, draw_coverage_maps(task))
     caption = f"Final grids: the elites' fitness by cell, {chosen}; single-policy methods have one cell."
     drawn["final-grids"] = (caption, draw_final_grids(task))
