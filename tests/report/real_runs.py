@@ -10,7 +10,8 @@ from qdpg.runs.train import Trainer
 
 STEPS = 6000  # one evaluation
 EVOLUTION = {"population": 10, "initial_policies": 10, "hidden": (8, 8)}
-GRADIENTS = {"population": 4, "hidden": (16, 16), "replay_size": 4000, "batch_size": 16, "gradient_steps_ratio": 0.1}
+# All steps are played by the random policies at the start: compiling the gradients alone would take half a minute.
+GRADIENTS = {"initial_policies": 30, "hidden": (16, 16), "replay_size": 8000, "batch_size": 16}
 SETTINGS = {"map-elites": EVOLUTION, "qd-pg": GRADIENTS}
 
 

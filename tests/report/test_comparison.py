@@ -17,7 +17,9 @@ from qdpg.runs.run import Run
 from qdpg.tasks.registry import make_task
 
 
-def result(final: float, elite: float = -50.0, solved_at: float = np.inf, task: str = "point-maze", **config: Any) -> Result:
+def result(
+    final: float, elite: float = -50.0, solved_at: float = np.inf, task: str = "point-maze", **config: Any
+) -> Result:
     """A run of 10,000 steps and two evaluations, of which the second gives `final`."""
     steps = np.array([5000.0, 10_000.0])
     metrics = {"steps": steps, "seconds": np.array([4.0, 10.0]), "coverage": np.array([0.1, 0.5])}

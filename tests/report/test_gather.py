@@ -61,7 +61,12 @@ def test_what_differs_in_more_than_the_seed_has_a_row_of_its_own(matrix: Path) -
     path = matrix / "point-maze" / "qd-pg" / "seed-1"
     change(path, config=json.loads((path / "config.json").read_text())["config"] | {"batch_size": 17})
     labels = [variant.label for variant in gather([matrix]).tasks[0].variants]
-    assert labels == ["qd-pg (batch_size=16)", "qd-pg (batch_size=17)", "map-elites (5,500 steps)", "map-elites (6,000 steps)"]
+    assert labels == [
+        "qd-pg (batch_size=16)",
+        "qd-pg (batch_size=17)",
+        "map-elites (5,500 steps)",
+        "map-elites (6,000 steps)",
+    ]
 
 
 def test_unfinished_runs_are_listed_and_left_out(matrix: Path) -> None:
@@ -156,7 +161,7 @@ def test_nothing_to_report_is_one_clear_sentence(matrix: Path, tmp_path: Path) -
         gather([tmp_path / "nowhere"])
     for path in matrix.rglob("config.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"steps": 10**9}))
-    with pytest.raises(UserError, match="none of the 5 runs beneath .* is finished"):
+    with pytest.raises(UserError, match=r"none of the 5 runs beneath .* is finished"):
         gather([matrix])
-    with pytest.raises(UserError, match="the only run beneath .* is not finished"):
+    with pytest.raises(UserError, match=r"the only run beneath .* is not finished"):
         gather([matrix / "other"])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from qdpg.errors import UserError
 from qdpg.report.write import write_report
 
 
@@ -24,6 +25,8 @@ def run(directories: Sequence[Path], out: Path | None, quiet: bool) -> int:
     Raises:
         UserError: There is nothing to report, a run cannot be read, or the report cannot be written.
     """
+    if not directories:
+        raise UserError("name at least one directory that holds runs.")
     console = Console(quiet=quiet)
     with console.status("reading runs") as status:
         page = write_report(directories, out or directories[0] / "report", status.update)
