@@ -10,6 +10,7 @@ import sys
 import time
 
 import numpy as np
+import psutil
 import pytest
 from conftest import SMALL, Silent
 from safetensors.numpy import load_file
@@ -17,6 +18,7 @@ from safetensors.numpy import load_file
 from qdpg.errors import DivergedError, UserError
 from qdpg.memory.replay import NOVELTY
 from qdpg.runs.logs import read_csv
+from qdpg.runs.room import peak_memory
 from qdpg.runs.run import change_steps, create_run, load_run, lock_run
 from qdpg.runs.train import Trainer
 
@@ -273,3 +275,22 @@ def test_tensorboard_reads_the_events(tmp_path, train):
     events = EventAccumulator(str(tmp_path / "run")).Reload()
     scalars = events.Scalars("train/qd_score")
     np.testing.assert_allclose([s.value for s in scalars], load_run(tmp_path / "run").metrics()["qd_score"], rtol=1e-6)
+
+
+def test_peak_memory_is_kept_over_resumes(tmp_path, train):
+    train(tmp_path / "run", steps=200)
+    run = load_run(tmp_path / "run")
+    held = run.peak_memory()
+    # The system counts pages in batches, so that its figures are a little off.
+    assert 0.9 * psutil.Process().memory_info().rss < held < 1.1 * peak_memory()
+    (tmp_path / "run" / "resources.json").write_text(json.dumps({"peak_memory": 10**15}))
+    change_steps(run, 400)
+    resumed(tmp_path / "run")
+    assert load_run(tmp_path / "run").peak_memory() == 10**15, "an earlier process held more"
+    (tmp_path / "run" / "resources.json").write_text("{")
+    assert np.isnan(load_run(tmp_path / "run").peak_memory())
+    change_steps(run, 600)
+    resumed(tmp_path / "run")
+    assert 0.9 * held < load_run(tmp_path / "run").peak_memory() < 1.1 * peak_memory(), (
+        "what was damaged is written afresh"
+    )

@@ -173,6 +173,24 @@ def adapt(
 
 
 @app.command
+def report(
+    directories: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="DIR [DIR ...]")],
+    out: Path | None = None,
+    quiet: Switch = False,
+) -> int:
+    """Write tables, figures and one offline page about any set of runs, the paper's numbers beside ours.
+
+    Args:
+        directories: Directories with runs in them, at any depth.
+        out: Directory of the report; by default `report` in the first of the directories.
+        quiet: Print nothing but errors.
+    """
+    from qdpg.cli import report as command
+
+    return command.run(directories, out, quiet)
+
+
+@app.command
 def algorithms(as_json: AsJson = False) -> int:
     """List the algorithms.
 

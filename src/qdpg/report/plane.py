@@ -19,19 +19,38 @@ DPI = 110
 def new_plane(spec: TaskSpec, points: np.ndarray, across: str = "", span: float = 1.0) -> tuple[Figure, Axes]:
     """Return a figure with one pair of axes, on which the floor or the bounds of the descriptors are drawn.
 
+    Arguments are those of `lay_plane`.
+    """
+    figure, axes = new_figure(spec)
+    lay_plane(axes, spec, points, across, span)
+    return figure, axes
+
+
+def new_figure(spec: TaskSpec) -> tuple[Figure, Axes]:
+    """Return a figure with one pair of axes, as high as the floor wants it."""
+    figure = Figure(figsize=(7.2, 5.6 * height_over_width(spec) + 1.5), dpi=DPI, layout="compressed")
+    FigureCanvasAgg(figure)
+    return figure, figure.add_subplot()
+
+
+def height_over_width(spec: TaskSpec) -> float:
+    """The shape of the plane."""
+    if spec.floor is None:
+        return 0.8
+    left, right, bottom, top = floor_extent(spec.floor)
+    return (top - bottom) / (right - left)
+
+
+def lay_plane(axes: Axes, spec: TaskSpec, points: np.ndarray, across: str = "", span: float = 1.0) -> None:
+    """Draw the floor or the bounds of the descriptors on `axes`.
+
     Args:
+        axes: Where to draw.
         spec: The task.
         points: [n, 2], what must be seen besides the bounds; a floor is shown as a whole and no more.
         across: What the horizontal axis shows if there is only one descriptor, which is then drawn upwards.
         span: Where that axis ends; it begins at zero.
     """
-    shape = 0.8
-    if spec.floor is not None:
-        left, right, bottom, top = floor_extent(spec.floor)
-        shape = (top - bottom) / (right - left)
-    figure = Figure(figsize=(7.2, 5.6 * shape + 1.5), dpi=DPI, layout="compressed")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
     names = spec.descriptor_names if spec.descriptor_size > 1 else (across, *spec.descriptor_names)
     axes.set_xlabel(names[0])
     axes.set_ylabel(names[1])
@@ -39,7 +58,6 @@ def new_plane(spec: TaskSpec, points: np.ndarray, across: str = "", span: float 
         draw_floor(axes, spec.floor)
     else:
         _draw_bounds(axes, spec, points, span)
-    return figure, axes
 
 
 def in_plane(descriptors: np.ndarray, across: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ from scipy.spatial import Voronoi
 
 from qdpg.play.player import make_player
 from qdpg.report.episodes import draw_episodes
-from qdpg.report.plane import DPI, add_colour_bar, add_words, in_plane, new_plane
+from qdpg.report.plane import DPI, add_colour_bar, add_words, in_plane, lay_plane, new_figure
 from qdpg.report.words import number, plural
 from qdpg.runs.collection import Collection
 from qdpg.tasks.task import Task, TaskSpec
@@ -45,22 +45,28 @@ def draw_grid(spec: TaskSpec, archive: ArchiveBase) -> Figure:
         spec: The task.
         archive: The elites, as a grid or a centroidal Voronoi tessellation of pyribs.
     """
-    data = archive.data(["index", "objective", "measures"], return_type="dict")
-    order = np.argsort(data["objective"], kind="stable")
-    index, fitness, behaviours = (data[name][order] for name in ("index", "objective", "measures"))
-    figure, axes = new_plane(spec, in_plane(behaviours, np.full(len(behaviours), 0.5)))
-    title = f"{spec.name}: {len(fitness):,} of {archive.cells:,} cells filled"
-    drawn: ScalarMappable
-    if spec.descriptor_size <= 2:
-        drawn = _draw_cells(axes, spec, _cells(spec, archive), index, fitness)
-    else:
-        x, y = behaviours[:, 0], behaviours[:, 1]
-        drawn = axes.scatter(x, y, c=fitness, cmap="viridis", s=30, edgecolors="white", linewidths=0.5, zorder=2)
-        title += f" (one dot each, at the first 2 of {spec.descriptor_size} descriptors)"
+    figure, axes = new_figure(spec)
+    drawn = plot_grid(axes, spec, archive)
     add_colour_bar(figure, axes, drawn, "fitness")
+    fitness = archive.data("objective")
+    title = f"{spec.name}: {len(fitness):,} of {archive.cells:,} cells filled"
+    if spec.descriptor_size > 2:
+        title += f" (one dot each, at the first 2 of {spec.descriptor_size} descriptors)"
     score = float((fitness - spec.fitness_floor).sum())
     add_words(figure, axes, f"{title}\nQD score {number(score)}, best fitness {number(fitness.max())}")
     return figure
+
+
+def plot_grid(axes: Axes, spec: TaskSpec, archive: ArchiveBase) -> ScalarMappable:
+    """Draw on `axes` what `draw_grid` shows; return what carries the colours."""
+    data = archive.data(["index", "objective", "measures"], return_type="dict")
+    order = np.argsort(data["objective"], kind="stable")
+    index, fitness, behaviours = (data[name][order] for name in ("index", "objective", "measures"))
+    lay_plane(axes, spec, in_plane(behaviours, np.full(len(behaviours), 0.5)))
+    if spec.descriptor_size <= 2:
+        return _draw_cells(axes, spec, _cells(spec, archive), index, fitness)
+    x, y = behaviours[:, 0], behaviours[:, 1]
+    return axes.scatter(x, y, c=fitness, cmap="viridis", s=30, edgecolors="white", linewidths=0.5, zorder=2)
 
 
 def _draw_cells(
@@ -142,7 +148,7 @@ def draw_learning_curve(spec: TaskSpec, metrics: Columns, evaluations: Columns) 
         if shown.any():
             style: dict[str, Any] = {"color": colour, "marker": marker or alone, "markersize": 4, "label": label}
             upper.plot(columns["steps"][shown], values[shown], zorder=3, **style)
-    _draw_references(upper, spec)
+    draw_references(upper, spec)
     upper.set_ylabel("fitness")
     if upper.get_legend_handles_labels()[0]:
         upper.legend(fontsize="small", loc="best", framealpha=0.9)
@@ -166,8 +172,14 @@ def draw_learning_curve(spec: TaskSpec, metrics: Columns, evaluations: Columns) 
     return figure
 
 
-def _draw_references(axes: Axes, spec: TaskSpec) -> None:
-    """Draw a line per score to compare with, and its name at the right, moved apart where names would overlap."""
+def draw_references(axes: Axes, spec: TaskSpec, names: bool = True) -> None:
+    """Draw a line per score to compare with; its name at the right, moved apart where names would overlap.
+
+    Args:
+        axes: Where to draw, with the curves already drawn.
+        spec: The task.
+        names: Whether to write the names.
+    """
     scores = dict(spec.references) | ({} if spec.solved is None else {"solved above": spec.solved})
     if not scores:
         return
@@ -178,9 +190,9 @@ def _draw_references(axes: Axes, spec: TaskSpec) -> None:
     for name, score in scores.items():
         is_solved = name == "solved above"
         axes.axhline(score, color="black" if is_solved else "grey", linewidth=1.2, linestyle="-" if is_solved else ":")
-    names = sorted(scores, key=lambda name: scores[name])
-    heights = _spread([(scores[name] - low) / (high - low) for name in names], _LABEL_GAP)
-    for name, height in zip(names, heights, strict=True):
+    ascending = sorted(scores, key=lambda name: scores[name]) if names else []
+    heights = _spread([(scores[name] - low) / (high - low) for name in ascending], _LABEL_GAP)
+    for name, height in zip(ascending, heights, strict=True):
         text = f"{name} {number(scores[name])}"
         axes.text(1.01, height, text, transform=axes.transAxes, va="center", fontsize="small", color="#444444")
 
@@ -208,21 +220,28 @@ def draw_coverage(spec: TaskSpec, episodes: Columns) -> Figure:
         spec: The task.
         episodes: Columns of `episodes.csv`.
     """
+    figure, axes = new_figure(spec)
+    dots = plot_coverage(axes, spec, episodes)
+    bar = add_colour_bar(figure, axes, dots, "environment steps")
+    bar.ax.yaxis.set_major_formatter(EngFormatter(sep=""))
+    count = plural(len(episodes["steps"]), "training episode")
+    add_words(figure, axes, f"{spec.name}: the behaviours of {count}")
+    return figure
+
+
+def plot_coverage(axes: Axes, spec: TaskSpec, episodes: Columns) -> ScalarMappable:
+    """Draw on `axes` what `draw_coverage` shows; return what carries the colours."""
     steps = episodes["steps"]
     behaviours = np.column_stack([episodes[name] for name in spec.descriptor_names])
     points = in_plane(behaviours, steps)
-    figure, axes = new_plane(spec, points, across="environment steps", span=float(steps.max()))
+    lay_plane(axes, spec, points, across="environment steps", span=float(steps.max()))
     order = np.random.default_rng(0).permutation(len(steps))  # so that late episodes do not simply cover early ones
     size = float(np.clip(20_000 / len(steps), 8, 24))
     style: dict[str, Any] = {"s": size, "linewidths": 0.2, "edgecolors": "white", "zorder": 3.5, "clip_on": False}
     x, y = points[order].T
-    dots = axes.scatter(x, y, c=steps[order], cmap="cool", vmin=0, **style)
-    bar = add_colour_bar(figure, axes, dots, "environment steps")
-    bar.ax.yaxis.set_major_formatter(EngFormatter(sep=""))
     if spec.descriptor_size == 1:
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    add_words(figure, axes, f"{spec.name}: the behaviours of {plural(len(steps), 'training episode')}")
-    return figure
+    return axes.scatter(x, y, c=steps[order], cmap="cool", vmin=0, **style)
 
 
 def draw_trajectories(task: Task, elites: Collection) -> Figure:

@@ -1,8 +1,11 @@
-"""Is there room for a run? Asked before it starts, so that it does not fail after hours."""
+"""Is there room for a run? Asked before it starts, so that it does not fail after hours. And how much did it take?"""
 
 from __future__ import annotations
 
+import re
+import resource
 import shutil
+import sys
 from pathlib import Path
 
 import psutil
@@ -40,6 +43,18 @@ def check_room(footprint: Footprint, directory: Path) -> None:
             f"the checkpoints need about {_gib(needed)} on disk, but only {_gib(free)} are free in {directory}; "
             "make room or choose another --out."
         )
+
+
+def peak_memory() -> int:
+    """Return the most bytes of memory that this process has held so far."""
+    try:
+        found = re.search(r"^VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+    except OSError:
+        found = None
+    if found:
+        return 1024 * int(found[1])
+    # What every other system offers; on Linux it would count what the parent process held before it started this one.
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def _gib(number: int) -> str:

@@ -5,6 +5,7 @@ manifest.json      versions, machine, seed
 metrics.csv        a row per generation
 episodes.csv       a row per training episode
 evaluations.csv    deterministic evaluations
+resources.json     the most memory it took
 events.*           TensorBoard
 checkpoints/       what `resume` starts from
 elites/            the policies, readable without qdpg
@@ -92,6 +93,13 @@ class Run:
         """One entry per deterministic evaluation, by column; empty if none was due yet."""
         path = self.path / "evaluations.csv"
         return read_csv(path) if path.exists() else {}
+
+    def peak_memory(self) -> float:
+        """The most bytes of memory that a process training it held; not-a-number if that was not recorded."""
+        try:
+            return float(json.loads((self.path / "resources.json").read_text())["peak_memory"])
+        except (OSError, ValueError, TypeError, KeyError):
+            return np.nan
 
     @property
     def elites(self) -> Collection:

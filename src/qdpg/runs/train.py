@@ -17,7 +17,9 @@ from qdpg.play.player import Player, make_player
 from qdpg.play.rollouts import Rollouts
 from qdpg.runs.checkpoint import Checkpoints
 from qdpg.runs.collection import write_collection
+from qdpg.runs.files import write_json
 from qdpg.runs.logs import CsvLog, TensorBoardLog, read_csv
+from qdpg.runs.room import peak_memory
 from qdpg.runs.run import Run, RunConfig
 
 LOGS = ("metrics", "episodes", "evaluations")
@@ -137,6 +139,8 @@ class Trainer:
             }
             path = self.checkpoints.write(self.algorithm, lengths, seconds)
             write_collection(self.run.path / "elites", self.algorithm.elites, about)
+            # `max` keeps its first argument unless the second is greater: what is not known (NaN) is never kept.
+            write_json(self.run.path / "resources.json", {"peak_memory": max(peak_memory(), self.run.peak_memory())})
         except OSError as error:
             raise UserError(
                 f"the checkpoint could not be written ({error.strerror or error}); make room in {self.run.path} and "
