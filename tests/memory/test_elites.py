@@ -74,7 +74,7 @@ def test_sampling_is_uniform_over_cells():
 def test_greed_draws_the_better_elites():
     elites = Elites(SPEC, init_mlp(jax.random.key(0), SIZES), (5, 5))
     elites.add(*played(60), 0)
-    drawn = flatten_population(elites.sample(np.random.default_rng(0), 3000, greed=3.0))
+    drawn = elites.data()["solution"][elites.draw(np.random.default_rng(0), 3000, greed=3.0)]
     best = elites.data()["solution"][elites.data()["objective"].argmax()]
     worst = elites.data()["solution"][elites.data()["objective"].argmin()]
     shares = [(drawn == policy).all(axis=1).mean() for policy in (best, worst)]

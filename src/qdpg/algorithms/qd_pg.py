@@ -99,7 +99,8 @@ class Config:
             offspring then climb frozen critics.
         greedy_steps: Climbing steps of each offspring with a greedy actor (QDax: 100).
         initial_policies: Random policies to start from; 0 means one population.
-        same_start: Whether all policies are judged by an episode with the same reset, so that luck does not decide.
+        parents_start: Whether policies improved for quality are judged by an episode with the reset that their parent
+            was stored for, so that a lucky start does not make an elite unbeatable.
     """
 
     population: int = 4
@@ -139,10 +140,11 @@ class Config:
     line_sigma: float = 0.05
     quality_greed: float = 1.0
     one_parent: bool = False
+    evaluate_first: bool = False
     greedy_actor: bool = False
     greedy_steps: int = 100
     initial_policies: int = 0
-    same_start: bool = False
+    parents_start: bool = False
 
 
 def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
@@ -259,17 +261,18 @@ class QDPG:
         if self.generation == 0:
             number = config.initial_policies or config.population
             population = init_population(key, number, self.policy_sizes)
-            return Generation(population, self._seeds(rng, number), self._noise(number), self._state.learners)
+            return Generation(population, draw_seeds(rng, number), self._noise(number), self._state.learners)
 
         gradient_steps = self._gradient_steps()
         if "quality" not in self.objectives or len(self.objectives) > 1:
             self._refresh_novelty()
         bred = round(config.genetic_share * config.population)
         shares = np.array_split(np.arange(config.population - bred), len(self.objectives))[::-1]
-        selected = [
-            self._select(objective, len(share) - config.greedy_actor, rng)
+        parents = {
+            objective: self._draw_parents(objective, len(share) - config.greedy_actor, rng)
             for objective, share in zip(self.objectives, shares, strict=True)
-        ]
+        }
+        selected = [self._copy(objective, rows, rng) for objective, rows in parents.items()]
         with self.clock.time("gradients"):
             # Objectives do not see each other while they learn, so each has a thread of its own.
             with ThreadPoolExecutor(len(shares)) as pool:
@@ -281,8 +284,8 @@ class QDPG:
             parts = [policies for policies, _ in improved]
             learned = {objective: learner for objective, (_, learner) in zip(self.objectives, improved, strict=True)}
             if bred:
-                parents, others = self.elites.sample(rng, bred), self.elites.sample(rng, bred)
-                parts.append(iso_line(parents, others, rng, config.iso_sigma, config.line_sigma))
+                mothers, fathers = self.elites.sample(rng, bred), self.elites.sample(rng, bred)
+                parts.append(iso_line(mothers, fathers, rng, config.iso_sigma, config.line_sigma))
             scouts = [
                 repeat_policies(part, number)
                 for part, number in zip(parts, (config.scouts, config.quality_scouts), strict=False)
@@ -290,7 +293,11 @@ class QDPG:
             population = join_policies(*parts, *scouts)
         check_finite(self.generation, population, {name: each.critics.online for name, each in learned.items()})
         number = config.scouts + config.quality_scouts * (len(self.objectives) > 1)
-        seeds = self._seeds(rng, config.population, number)
+        seeds = draw_seeds(rng, config.population + number)
+        if config.parents_start and "quality" in parents:
+            # Behind the shares of the objectives before it, and behind its own greedy actor.
+            first = sum(len(share) for share in shares[: list(parents).index("quality")]) + config.greedy_actor
+            seeds[first : first + len(parents["quality"])] = self.elites.data()["seed"][parents["quality"]]
         noise = self._noise(config.population, number)
         return Generation(population, seeds, noise, learned, number)
 
@@ -329,20 +336,33 @@ class QDPG:
         """Steps that the critics take in this generation."""
         return int(self._state.last_steps * self.config.gradient_steps_ratio)
 
-    def _select(self, objective: str, number: int, rng: np.random.Generator) -> Actors:
-        """Draw copies of elites to be improved for `objective`."""
-        config = self.config
+    def _draw_parents(self, objective: str, number: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw the elites whose copies are to be improved for `objective`, rows [number]."""
         if objective != "quality":
-            return init_actors(self.elites.sample(rng, number), self._settings(objective))
-        rates = (config.quality_rate or config.actor_rate) * 10 ** -rng.uniform(0, config.rate_decades, number)
-        policies = self.elites.sample(rng, 1 if config.one_parent else number, config.quality_greed)
-        return init_actors(repeat_policies(policies, number), self._settings(objective), rates)
+            return self.elites.draw(rng, number)
+        parents = self.elites.draw(rng, 1 if self.config.one_parent else number, self.config.quality_greed)
+        return np.resize(parents, number)
+
+    def _copy(self, objective: str, rows: np.ndarray, rng: np.random.Generator) -> Actors:
+        """Make copies of the elites in `rows`, ready to be improved for `objective`."""
+        config, settings, policies = self.config, self._settings(objective), self.elites.policies(rows)
+        if objective != "quality":
+            return init_actors(policies, settings)
+        rates = (config.quality_rate or config.actor_rate) * 10 ** -rng.uniform(0, config.rate_decades, len(rows))
+        return init_actors(policies, settings, rates)
 
     def _improve(
         self, actors: Actors, objective: str, key: jax.Array, steps: int, stop: Callable[[], bool]
     ) -> tuple[MLP, Learner]:
         """Improve `actors` for `objective` by `steps` gradient steps each; return them and the critics after it."""
         critics, greedy = self._state.learners[objective]
+        if greedy is None and self.config.evaluate_first and objective == "quality":
+            _, critics = self._climb(objective, actors, critics, key, steps, stop, train_actors=False)
+            key = jax.random.fold_in(key, 1)
+            actors, _ = self._climb(
+                objective, actors, critics, key, steps // self.config.delay, stop, train_critics=False
+            )
+            return actors.online, Learner(critics, None)
         if greedy is None:
             actors, critics = self._climb(objective, actors, critics, key, steps, stop)
             return actors.online, Learner(critics, None)
@@ -362,7 +382,7 @@ class QDPG:
         key: jax.Array,
         steps: int,
         stop: Callable[[], bool],
-        train_critics: bool = True,
+        **options: Any,
     ) -> tuple[Actors, Critics]:
         """Take `steps` gradient steps up `objective`, looking up now and then whether to stop."""
         quality, diversity = self.objectives[objective]
@@ -376,7 +396,7 @@ class QDPG:
             steps,
             stop,
             settings=self._settings(objective),
-            train_critics=train_critics,
+            **options,
         )
 
     def _refresh_novelty(self) -> None:
@@ -415,13 +435,6 @@ class QDPG:
                 greedy = init_actors(init_population(jax.random.fold_in(key, 1), 1, self.policy_sizes), settings)
             learners[objective] = Learner(init_critics(key, sizes, settings), greedy)
         return learners
-
-    def _seeds(self, rng: np.random.Generator, candidates: int, scouts: int = 0) -> np.ndarray:
-        """Reset seeds of a generation's episodes, [candidates + scouts]."""
-        seeds = draw_seeds(rng, candidates + scouts)
-        if self.config.same_start:
-            seeds[:candidates] = draw_seeds(np.random.default_rng(self.seed), 1)
-        return seeds
 
     def _noise(self, candidates: int, scouts: int = 0) -> Noise:
         levels = [self.config.exploration_noise] * candidates + [self.config.scout_noise] * scouts

@@ -91,8 +91,8 @@ class Elites:
                 data["solution"], data["objective"], data["measures"], **{name: data[name] for name in _FIELDS}
             )
 
-    def sample(self, rng: np.random.Generator, number: int, greed: float = 1.0) -> MLP:
-        """Draw policies, with replacement; copies, stacked.
+    def draw(self, rng: np.random.Generator, number: int, greed: float = 1.0) -> np.ndarray:
+        """Draw rows of `data()`, [number], with replacement.
 
         Args:
             rng: Source of randomness.
@@ -101,7 +101,11 @@ class Elites:
         """
         best_first = np.argsort(-self.data()["objective"], kind="stable")
         ranks = (len(self) * rng.random(number) ** greed).astype(int)
-        return self.policies(best_first[np.minimum(ranks, len(self) - 1)])
+        return best_first[np.minimum(ranks, len(self) - 1)]
+
+    def sample(self, rng: np.random.Generator, number: int) -> MLP:
+        """Draw policies, all elites alike, with replacement; copies, stacked."""
+        return self.policies(self.draw(rng, number))
 
     def policies(self, rows: np.ndarray) -> MLP:
         """The policies in `rows` of `data()`, stacked."""
