@@ -97,6 +97,14 @@ def test_until_solved_ends_with_the_solution(matrix: Path) -> None:
     assert len(gather([matrix]).tasks) == 2
 
 
+def test_a_task_that_must_be_told_something_has_its_own_section(matrix: Path) -> None:
+    path = matrix / "other" / "short" / "config.json"
+    options = {"descriptor": [0, 1], "low": [-1, -1], "high": [1, 1]}
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"task": "gym:Pendulum-v1", "task_options": options}))
+    titles = [task.title for task in gather([matrix]).tasks]
+    assert titles == ["point-maze", "gym:Pendulum-v1 with descriptor=0,1, high=1,1, low=-1,-1"]
+
+
 def test_failures_of_a_comparison_are_told(matrix: Path) -> None:
     failure = {"run": "point-maze/td3/seed-0", "error": "boom", "exit_code": 3, "log": "x.log", "time": "now"}
     (matrix / "failures.json").write_text(json.dumps({"format": 1, "failures": [failure]}))
@@ -142,12 +150,12 @@ def damage(path: Path, what: str) -> None:
         ("column", r"metrics\.csv is damaged: it has no column 'coverage'"),
         ("order", r"metrics\.csv is damaged: its steps do not ascend"),
         ("evaluations", r"evaluations\.csv is missing"),
-        ("config", r"run point-maze/qd-pg/seed-1 cannot be read: the configuration of"),
-        ("task", r"run point-maze/qd-pg/seed-1 cannot be read: there is no task 'pond-maze'"),
+        ("config", r"run point-maze/map-elites/seed-1 cannot be read: the configuration of"),
+        ("task", r"run point-maze/map-elites/seed-1 cannot be read: there is no task 'pond-maze'"),
     ],
 )
 def test_damaged_runs_are_one_clear_sentence(matrix: Path, what: str, sentence: str) -> None:
-    damage(matrix / "point-maze" / "qd-pg" / "seed-1", what)
+    damage(matrix / "point-maze" / "map-elites" / "seed-1", what)
     with pytest.raises(UserError, match=sentence) as error:
         gather([matrix])
     assert "\n" not in str(error.value)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from real_runs import real_runs
+from safetensors.numpy import save_file
 
 from qdpg.errors import UserError
 from qdpg.report.page import Section, to_page, to_text
@@ -110,6 +111,10 @@ def test_nothing_is_written_when_something_is_wrong(tmp_path: Path) -> None:
         (path / "episodes.csv").unlink()  # found out only while drawing
     with pytest.raises(UserError, match=r"episodes\.csv is missing"):
         write_report([matrix], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    save_file({}, matrix / "other" / "short" / "elites" / "elites.safetensors")
+    with pytest.raises(UserError, match=r"the elites in .* cannot be read"):
+        write_report([matrix / "other"], tmp_path / "out")
     assert not (tmp_path / "out").exists()
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(UserError, match="cannot be written"):

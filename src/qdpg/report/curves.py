@@ -81,7 +81,7 @@ def draw_curves(task: TaskResults, quantity: Quantity) -> Figure:
     else:
         all_axes[0].set_ylim(0, 1.03)
         all_axes[0].yaxis.set_major_formatter(PercentFormatter(1.0))
-    figure.suptitle(f"{task.title}: {quantity.label}; median between quartiles of the seeds", fontsize="medium")
+    figure.suptitle(f"{task.title}: {quantity.label}", fontsize="medium")
     return figure
 
 

@@ -217,13 +217,16 @@ def _changes(key: _Key, task: str) -> dict[str, Any]:
 def _options(result: Result) -> str:
     """The task's options where they differ from the defaults, in words."""
     config = result.run.config
-    default = make_task(config["task"])
-    changed = {
-        name: value
-        for name, value in sorted(config["task_options"].items())
-        if repr(getattr(default, name)) != repr(getattr(result.run.task, name))
-    }
-    return ", ".join(f"{name}={_plain(value)}" for name, value in changed.items())
+    options = dict(sorted(config["task_options"].items()))
+    try:
+        default = make_task(config["task"])
+    except UserError:  # a task that must be told something
+        default = None
+    return ", ".join(
+        f"{name}={_plain(value)}"
+        for name, value in options.items()
+        if default is None or repr(getattr(default, name)) != repr(getattr(result.run.task, name))
+    )
 
 
 def _plain(value: Any) -> str:

@@ -23,7 +23,7 @@ nav a { color: #0b5394; text-decoration: none; margin-right: 1.2rem; }
 nav a:hover { text-decoration: underline; }
 .warning { background: var(--warn-band); color: var(--warn); border-left: 4px solid #e69f00; padding: .6rem .9rem;
   max-width: 62rem; }
-.table { overflow: auto; max-height: 44rem; border: 1px solid var(--line); border-radius: 6px; }
+.table { overflow: auto; max-height: max(48rem, 85vh); border: 1px solid var(--line); border-radius: 6px; }
 table { border-collapse: separate; border-spacing: 0; width: 100%; font-size: .88rem; }
 th { position: sticky; top: 0; background: #eceef2; font-weight: 600; text-align: left; cursor: pointer; z-index: 1;
   border-bottom: 1px solid #c4c9d2; vertical-align: bottom; }

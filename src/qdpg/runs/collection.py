@@ -157,9 +157,8 @@ def read_collection(directory: Path, spec: TaskSpec) -> Collection:
     """
     try:
         about = json.loads((directory / "elites.json").read_text())
-        arrays = load_file(directory / "elites.safetensors")
+        return Collection(spec, about, load_file(directory / "elites.safetensors"))
     except FileNotFoundError as error:
         raise UserError(f"{error.filename or directory} is missing; the run has no elites yet.") from error
     except Exception as error:
         raise UserError(f"the elites in {directory} cannot be read: {type(error).__name__}: {error}.") from error
-    return Collection(spec, about, arrays)
