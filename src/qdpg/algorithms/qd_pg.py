@@ -89,7 +89,8 @@ class Config:
         novelty: Mean distance (appendix), sum of distances (main text), or mean of squares (QDax).
         reward_scale: Factor on the environment's reward in the critics' eyes (fitness is untouched).
         novelty_scale: Factor on the diversity reward, likewise.
-        genetic_share: Share of offspring made by iso+line variation instead of gradients (the paper's future work).
+        genetic_share: Share of offspring made by iso+line variation instead of gradients (the paper's future work), of
+            elites drawn with `quality_greed`.
         iso_sigma: Gaussian part of iso+line variation (PGA-ME's value).
         line_sigma: Directional part (PGA-ME's value).
         quality_greed: How strongly policies to be improved for quality are drawn from the better elites (see
@@ -99,8 +100,8 @@ class Config:
             offspring then climb frozen critics.
         greedy_steps: Climbing steps of each offspring with a greedy actor (QDax: 100).
         initial_policies: Random policies to start from; 0 means one population.
-        parents_start: Whether policies improved for quality are judged by an episode with the reset that their parent
-            was stored for, so that a lucky start does not make an elite unbeatable.
+        parents_start: Whether policies improved for quality, and bred ones, are judged by an episode with the reset
+            that their parent was stored for, so that a lucky start does not make an elite unbeatable.
     """
 
     population: int = 4
@@ -273,6 +274,7 @@ class QDPG:
             for objective, share in zip(self.objectives, shares, strict=True)
         }
         selected = [self._copy(objective, rows, rng) for objective, rows in parents.items()]
+        mothers = self.elites.draw(rng, bred, config.quality_greed)
         with self.clock.time("gradients"):
             # Objectives do not see each other while they learn, so each has a thread of its own.
             with ThreadPoolExecutor(len(shares)) as pool:
@@ -284,8 +286,8 @@ class QDPG:
             parts = [policies for policies, _ in improved]
             learned = {objective: learner for objective, (_, learner) in zip(self.objectives, improved, strict=True)}
             if bred:
-                mothers, fathers = self.elites.sample(rng, bred), self.elites.sample(rng, bred)
-                parts.append(iso_line(mothers, fathers, rng, config.iso_sigma, config.line_sigma))
+                pairs = self.elites.policies(mothers), self.elites.sample(rng, bred)
+                parts.append(iso_line(*pairs, rng, config.iso_sigma, config.line_sigma))
             scouts = [
                 repeat_policies(part, number)
                 for part, number in zip(parts, (config.scouts, config.quality_scouts), strict=False)
@@ -294,10 +296,12 @@ class QDPG:
         check_finite(self.generation, population, {name: each.critics.online for name, each in learned.items()})
         number = config.scouts + config.quality_scouts * (len(self.objectives) > 1)
         seeds = draw_seeds(rng, config.population + number)
-        if config.parents_start and "quality" in parents:
-            # Behind the shares of the objectives before it, and behind its own greedy actor.
-            first = sum(len(share) for share in shares[: list(parents).index("quality")]) + config.greedy_actor
-            seeds[first : first + len(parents["quality"])] = self.elites.data()["seed"][parents["quality"]]
+        if config.parents_start:
+            stored = self.elites.data()["seed"]
+            last = config.population - bred  # behind it come the bred ones; those improved for quality end there
+            seeds[last : config.population] = stored[mothers]
+            if "quality" in parents:
+                seeds[last - len(parents["quality"]) : last] = stored[parents["quality"]]
         noise = self._noise(config.population, number)
         return Generation(population, seeds, noise, learned, number)
 
