@@ -75,8 +75,7 @@ def preset(name: str, task: str, algorithm: str = "agac") -> Config:
 
     "paper" is the port's for point-maze. For other tasks nothing is published: actions have the task's own scale,
     observations are normalised, and there are two episodes per update. "tuned" takes larger updates of fewer epochs,
-    which two cores do in a third of the time, and gives the adversary a say: the published weights are so small beside
-    rewards of the order of one that they change nothing.
+    for two cores, and gives the adversary a say: the published weights are small beside rewards of the order of one.
     """
     paper = Config()
     if task != "point-maze":
