@@ -105,8 +105,8 @@ def improve(actors, critics, batches, settings, train_critics=True):
                 _, critic_trace = forward(critics[0], np.concatenate([s, action], axis=1))
                 _, pair_gradient = backward(critics[0], critic_trace, np.full((len(s), 1), -scale / len(s)))
                 slope = pair_gradient[:, s.shape[1] :]
-                room = np.where(slope > 0, 1 + action, 1 - action) if settings.invert_gradients else 1 - action**2
-                inner_gradient = slope * room
+                back = slope * action > 0
+                inner_gradient = slope * np.where(back, np.maximum(1 - action**2, settings.leak), 1 - action**2)
                 inner_gradient += 2 * settings.saturation_cost * forward(actors[j], s)[0] * scale / len(s)
                 gradients, _ = backward(actors[j], trace, inner_gradient)
                 actors[j] = actor_optimisers[j].step(actors[j], gradients)

@@ -55,7 +55,7 @@ def assert_close(network: MLP, plain, message, row: int | None = None):
         (3, (0.0, 1.0), {"discount": 0.9}),
         (2, (1.0, 1.0), {"delay": 3}),
         (2, (1.0, 0.0), {"saturation_cost": 0.3}),
-        (2, (1.0, 0.0), {"invert_gradients": True}),
+        (2, (1.0, 0.0), {"leak": 0.9}),
         (3, (1.0, 0.0), {"optimiser": "sgd", "critic_rate": 1e-3, "actor_rate": 1e-3}),
         (2, (1.0, 0.0), {"optimiser": "sgd", "loss": "sum", "critic_rate": 1e-5, "actor_rate": 1e-4}),
     ],

@@ -67,14 +67,13 @@ class Config:
         optimiser: "sgd" as printed in Table 3, or "adam", as TD3 has it.
         loss: Whether losses are sums over the minibatch, as the equations are printed, or means, as TD3 has them.
         actor_rate: Learning rate of policies (Table 3 gives one for all).
-        quality_rate: Learning rate of policies improved for quality; 0 means `actor_rate`, as in the paper.
-        rate_decades: Powers of ten below `quality_rate` over which their rates are spread, one drawn for each policy,
-            uniformly in the logarithm; 0 in the paper.
+        rate_decades: Powers of ten below `actor_rate` over which the rates of policies improved for quality are spread,
+            one drawn for each, uniformly in the logarithm; 0 in the paper.
         critic_rate: Learning rate of critics.
         saturation_cost: Cost, in the critic's units, of the mean square of what goes into the tanh of policies improved
             for diversity; saturated policies are hard to turn round later.
-        invert_gradients: Whether policies improved for quality see the slope of tanh vanish only towards its end, so
-            that saturated actions can turn back.
+        leak: Least slope of the tanh that policies improved for quality see where an action should come back from its
+            flat ends; 0 is the tanh itself.
         exploration_noise: σ of the action noise in the episodes that policies are judged by (not given).
         scouts: Further episodes per generation, of copies of the policies improved for the first objective (diversity,
             where there is one), which only add to the replay memory: 𝔸 is what the policies themselves have visited.
@@ -118,11 +117,10 @@ class Config:
     optimiser: Literal["adam", "sgd"] = "adam"
     loss: Literal["mean", "sum"] = "mean"
     actor_rate: float = 3e-4
-    quality_rate: float = 0.0
     rate_decades: float = 0.0
     critic_rate: float = 3e-4
     saturation_cost: float = 0.0
-    invert_gradients: bool = False
+    leak: float = 0.0
     exploration_noise: float = 0.0
     scouts: int = 0
     scout_noise: float = 0.0
@@ -140,8 +138,6 @@ class Config:
     iso_sigma: float = 0.005
     line_sigma: float = 0.05
     quality_greed: float = 1.0
-    one_parent: bool = False
-    evaluate_first: bool = False
     greedy_actor: bool = False
     greedy_steps: int = 100
     initial_policies: int = 0
@@ -187,8 +183,15 @@ def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
         visited_threshold=0.01,
         quality_greed=3.0,
         rate_decades=3.0,
-        scouts=2,
+        leak=0.1,
+        population=6,
+        genetic_share=1 / 3,
+        iso_sigma=0.01,
+        parents_start=True,
+        scouts=1,
         scout_noise=0.8,
+        quality_scouts=1,
+        quality_noise=0.3,
         noise_correlation=0.9,
         initial_policies=20,
         replay_size=250_000,
@@ -342,17 +345,14 @@ class QDPG:
 
     def _draw_parents(self, objective: str, number: int, rng: np.random.Generator) -> np.ndarray:
         """Draw the elites whose copies are to be improved for `objective`, rows [number]."""
-        if objective != "quality":
-            return self.elites.draw(rng, number)
-        parents = self.elites.draw(rng, 1 if self.config.one_parent else number, self.config.quality_greed)
-        return np.resize(parents, number)
+        return self.elites.draw(rng, number, self.config.quality_greed if objective == "quality" else 1.0)
 
     def _copy(self, objective: str, rows: np.ndarray, rng: np.random.Generator) -> Actors:
         """Make copies of the elites in `rows`, ready to be improved for `objective`."""
         config, settings, policies = self.config, self._settings(objective), self.elites.policies(rows)
         if objective != "quality":
             return init_actors(policies, settings)
-        rates = (config.quality_rate or config.actor_rate) * 10 ** -rng.uniform(0, config.rate_decades, len(rows))
+        rates = config.actor_rate * 10 ** -rng.uniform(0, config.rate_decades, len(rows))
         return init_actors(policies, settings, rates)
 
     def _improve(
@@ -360,13 +360,6 @@ class QDPG:
     ) -> tuple[MLP, Learner]:
         """Improve `actors` for `objective` by `steps` gradient steps each; return them and the critics after it."""
         critics, greedy = self._state.learners[objective]
-        if greedy is None and self.config.evaluate_first and objective == "quality":
-            _, critics = self._climb(objective, actors, critics, key, steps, stop, train_actors=False)
-            key = jax.random.fold_in(key, 1)
-            actors, _ = self._climb(
-                objective, actors, critics, key, steps // self.config.delay, stop, train_critics=False
-            )
-            return actors.online, Learner(critics, None)
         if greedy is None:
             actors, critics = self._climb(objective, actors, critics, key, steps, stop)
             return actors.online, Learner(critics, None)
@@ -425,7 +418,7 @@ class QDPG:
 
     def _settings(self, objective: str) -> TD3Settings:
         if objective == "diversity":
-            return td3_settings(self.config, discount=self.config.diversity_discount, invert_gradients=False)
+            return td3_settings(self.config, discount=self.config.diversity_discount, leak=0.0)
         return td3_settings(self.config, saturation_cost=0.0)
 
     def _init_learners(self) -> dict[str, Learner]:

@@ -47,7 +47,7 @@ class TD3Settings(ActorCriticSettings):
     target_noise_clip: float = 0.5
     loss: Literal["mean", "sum"] = "mean"  # over the minibatch
     saturation_cost: float = 0.0  # of the squares of what goes into the actors' tanh
-    invert_gradients: bool = False  # slope of tanh y that vanishes only towards its end: 1 - y upwards, 1 + y downwards
+    leak: float = 0.0  # least slope of the actors' tanh for actions that should come back from where it is flat
 
 
 _NEARLY_ONE = 1.0 - 1e-6  # the largest action whose tanh can be undone in single precision
@@ -279,9 +279,10 @@ def update_actors(
         # Deep in the tanh the value's gradient vanishes, and a policy that is wrong there could never turn back.
         inside = jnp.arctanh(jnp.clip(acted.output, -_NEARLY_ONE, _NEARLY_ONE))
         inner = -2.0 * settings.saturation_cost * loss[0, 0] * inside
-    if settings.invert_gradients:
-        # 1 - y² becomes 1 + y where the action should fall, 1 - y where it should rise (Hausknecht and Stone, 2016).
-        inner += slope * acted.output * (acted.output + jnp.sign(slope))
+    if settings.leak:
+        # The slope of the tanh is 1 - y². Where the loss falls towards 0, it is taken for no less than the leak.
+        missing = jnp.maximum(settings.leak - (1.0 - acted.output**2), 0.0)
+        inner += jnp.where(slope * acted.output > 0, slope * missing, 0.0)
     gradient = parameter_gradient(actors.online, acted, slope, inner)
     steps, state = direction(settings).update(gradient, actors.optimiser)
     online = jax.tree.map(
