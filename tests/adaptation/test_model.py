@@ -2,8 +2,9 @@ import dataclasses
 
 import numpy as np
 import pytest
+from made_up import collection
 
-from qdpg.adaptation.model import Settings, desirability
+from qdpg.adaptation.model import Settings, desirability, features
 from qdpg.errors import UserError
 
 PLACES = np.linspace(0, 1, 11)[:, None]
@@ -16,15 +17,31 @@ def worth(scores, tried, prior=None, **changes):
 
 @pytest.mark.parametrize("acquisition", ["ucb", "ei"])
 def test_what_is_near_a_good_score_is_wanted_and_what_is_near_a_bad_one_is_not(acquisition):
-    found = worth([-100.0, -10.0], [1, 9], acquisition=acquisition, kappa=0.5)
+    found = worth([-100.0, -10.0], [1, 9], acquisition=acquisition, kappas=(0.5,))
     assert found[10] > found[0]
     assert found[8] > found[2]
     assert np.isfinite(found).all()
 
 
 def test_kappa_sends_the_search_where_nothing_is_known():
-    assert worth([1.0, 1.1], [0, 1], kappa=10.0).argmax() > 5
-    assert worth([1.0, 1.1], [0, 1], kappa=0.0).argmax() <= 3
+    assert worth([1.0, 1.1], [0, 1], kappas=(10.0,)).argmax() > 5
+    assert worth([1.0, 1.1], [0, 1], kappas=(0.0,)).argmax() <= 3
+
+
+def test_kappas_take_turns():
+    scores, tried = [1.0, 1.1, 0.9], [0, 1, 2]
+    for number in (1, 2, 3):
+        several = worth(scores[:number], tried[:number], kappas=(0.0, 3.0, 10.0))
+        np.testing.assert_array_equal(
+            several, worth(scores[:number], tried[:number], kappas=((0.0, 3.0, 10.0)[number - 1],))
+        )
+
+
+def test_features_are_shares_of_the_range_and_weighted_fitness():
+    elites = collection([[-1, 0], [1, 0.5], [0, -1]], [-300.0, -100.0, -200.0])
+    expected = [[0, 0.5, 0], [1, 0.75, 0.4], [0.5, 0, 0.2]]
+    np.testing.assert_allclose(features(elites, Settings(fitness_weight=0.4)), expected)
+    assert not features(collection([[0, 0]]), Settings())[:, 2].any(), "equal fitness tells nothing"
 
 
 def test_scores_count_by_their_differences_only():
@@ -34,9 +51,9 @@ def test_scores_count_by_their_differences_only():
 
 def test_a_prior_is_believed_where_nothing_was_tried_and_corrected_where_something_was():
     prior = np.where(np.arange(11) > 7, 5.0, 0.0)
-    untouched = worth([0.0, 1.0], [0, 1], prior, kappa=0.0)
+    untouched = worth([0.0, 1.0], [0, 1], prior, kappas=(0.0,))
     assert untouched.argmax() > 7
-    disappointed = worth([0.0, 1.0, -20.0], [0, 1, 9], prior, kappa=0.0)
+    disappointed = worth([0.0, 1.0, -20.0], [0, 1, 9], prior, kappas=(0.0,))
     assert disappointed.argmax() < 5
 
 
@@ -46,7 +63,9 @@ def test_a_prior_is_believed_where_nothing_was_tried_and_corrected_where_somethi
         ({"nu": 3.0}, "nu is 3.0"),
         ({"length_scale": 0.0}, "length_scale and noise must be positive"),
         ({"noise": float("nan")}, "length_scale and noise must be positive"),
-        ({"kappa": -1.0}, "kappa is -1.0"),
+        ({"kappas": (1.0, -1.0)}, "must not be negative"),
+        ({"kappas": ()}, "kappas not empty"),
+        ({"fitness_weight": -1.0}, "must not be negative"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(changes, sentence):

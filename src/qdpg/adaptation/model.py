@@ -11,6 +11,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern
 
 from qdpg.errors import UserError
+from qdpg.runs.collection import Collection
 
 
 @dataclass(frozen=True)
@@ -23,18 +24,23 @@ class Settings:
         nu: Smoothness of the Matérn kernel: 0.5, 1.5 or 2.5.
         length_scale: How far one score tells about others, in shares of the descriptors' range. It is not fitted: the
             likelihood of a few scores prefers short ones, and then the search stays near what it knows.
+        fitness_weight: How much elites differ by their stored fitness, beside their descriptors: this share of the
+            descriptors' range from the worst to the best. Of two elites that end in the same place, one may have gone
+            straight there and the other in circles; their stored fitness tells them apart.
         noise: Variance of a score from episode to episode, as a share of the scores' own variance.
         acquisition: What the next elite must have most of: "ucb" (expected score + kappa · standard deviation) or "ei"
             (expected improvement over the best tried elite).
-        kappa: Weight of the standard deviation in "ucb".
+        kappas: Weights of the standard deviation in "ucb", taken in turn from trial to trial, so that a search neither
+            stays on a minor hill nor passes the top of the right one.
     """
 
     prior: Literal["mean", "fitness"] = "mean"
-    nu: float = 2.5
-    length_scale: float = 0.4
+    nu: float = 1.5
+    length_scale: float = 0.3
+    fitness_weight: float = 0.5
     noise: float = 0.01
     acquisition: Literal["ucb", "ei"] = "ucb"
-    kappa: float = 1.0
+    kappas: tuple[float, ...] = (0.0, 1.0, 2.0)
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
@@ -42,8 +48,16 @@ class Settings:
             raise UserError(f"the adaptation's nu is {self.nu}, but must be 0.5, 1.5 or 2.5.")
         if not (self.length_scale > 0 and self.noise > 0):
             raise UserError("the adaptation's length_scale and noise must be positive.")
-        if not self.kappa >= 0:
-            raise UserError(f"the adaptation's kappa is {self.kappa}, but must not be negative.")
+        if not (self.fitness_weight >= 0 and self.kappas and min(self.kappas) >= 0):
+            raise UserError("the adaptation's fitness_weight and kappas must not be negative, and kappas not empty.")
+
+
+def features(collection: Collection, settings: Settings) -> np.ndarray:
+    """What the model tells elites apart by, [N, D + 1]: descriptors in shares of their range, and weighted fitness."""
+    spec, fitness = collection.spec, collection.fitness
+    low, high = np.array(spec.descriptor_low), np.array(spec.descriptor_high)
+    rank = (fitness - fitness.min()) / (np.ptp(fitness) or 1.0)
+    return np.column_stack([(collection.behaviours - low) / (high - low), settings.fitness_weight * rank])
 
 
 def desirability(
@@ -52,7 +66,7 @@ def desirability(
     """Return how much each elite is worth trying next, [N].
 
     Args:
-        places: [N, D], behaviours, brought to [0, 1] by the descriptors' range.
+        places: [N, F], what the elites are told apart by, see `features`.
         prior: [N], expected scores, up to a common constant.
         tried: [n] int, the elites tried so far.
         scores: [n], what they scored.
@@ -67,6 +81,6 @@ def desirability(
     mean += (prior - prior.mean()) / scale
     deviation = np.maximum(deviation, 1e-9)
     if settings.acquisition == "ucb":
-        return mean + settings.kappa * deviation
+        return mean + settings.kappas[(len(tried) - 1) % len(settings.kappas)] * deviation
     above = mean - mean[tried].max()
     return above * norm.cdf(above / deviation) + deviation * norm.pdf(above / deviation)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from qdpg.adaptation.model import Settings, desirability
+from qdpg.adaptation.model import Settings, desirability, features
 from qdpg.errors import UserError
 from qdpg.runs.collection import Collection, Policy
 from qdpg.runs.files import write_json
@@ -63,9 +63,7 @@ class Adaptation:
         if not len(collection):
             raise UserError("the collection is empty; train longer.")
         self.collection, self.settings = collection, settings or Settings()
-        spec = collection.spec
-        low, high = np.array(spec.descriptor_low), np.array(spec.descriptor_high)
-        self._places = (collection.behaviours - low) / (high - low)
+        self._places = features(collection, self.settings)
         self._prior = collection.fitness if self.settings.prior == "fitness" else np.zeros(len(collection))
         self._state = None if state is None else Path(state)
         self.trials: list[Trial] = [] if self._state is None or not self._state.exists() else self._read(self._state)
@@ -81,7 +79,8 @@ class Adaptation:
         if len(self.trials) == len(self.collection):
             raise UserError(f"all {len(self.collection)} elites were tried.")
         if not self.trials:
-            middle = ((self._places - self._places.mean(axis=0)) ** 2).sum(axis=1)
+            behaviours = self._places[:, :-1]
+            middle = ((behaviours - behaviours.mean(axis=0)) ** 2).sum(axis=1)
             return int(np.lexsort((middle, -self._prior))[0])
         tried = np.array([trial.elite for trial in self.trials])
         # One thread is fastest for matrices this small, and rounds alike on every machine.

@@ -163,7 +163,7 @@ def adapt(
         seed: Where goals, fresh starts and random choices come from.
         starts: Play each elite from a "fresh" start, or from its "own", that of the episode it was stored for.
         out: Directory for tables and figures; by default adapt/ in the run.
-        settings: Settings of the optimisation as KEY=VALUE: prior, nu, length_scale, noise, acquisition, kappa.
+        settings: Settings of the optimisation as KEY=VALUE, such as acquisition=ei; docs/adapt.md has all.
         as_json: Print one JSON object and nothing else.
         quiet: Print nothing but errors.
     """
