@@ -291,22 +291,18 @@ class QDPG:
             if bred:
                 pairs = self.elites.policies(mothers), self.elites.sample(rng, bred)
                 parts.append(iso_line(*pairs, rng, config.iso_sigma, config.line_sigma))
-            scouts = [
-                repeat_policies(part, number)
-                for part, number in zip(parts, (config.scouts, config.quality_scouts), strict=False)
-            ]
-            population = join_policies(*parts, *scouts)
+            scouts = (config.scouts, config.quality_scouts)[: len(self.objectives)]
+            copies = [repeat_policies(part, number) for part, number in zip(parts, scouts, strict=False)]
+            population = join_policies(*parts, *copies)
         check_finite(self.generation, population, {name: each.critics.online for name, each in learned.items()})
-        number = config.scouts + config.quality_scouts * (len(self.objectives) > 1)
-        seeds = draw_seeds(rng, config.population + number)
+        seeds = draw_seeds(rng, config.population + sum(scouts))
         if config.parents_start:
             stored = self.elites.data()["seed"]
             last = config.population - bred  # behind it come the bred ones; those improved for quality end there
             seeds[last : config.population] = stored[mothers]
             if "quality" in parents:
                 seeds[last - len(parents["quality"]) : last] = stored[parents["quality"]]
-        noise = self._noise(config.population, number)
-        return Generation(population, seeds, noise, learned, number)
+        return Generation(population, seeds, self._noise(config.population, scouts), learned, sum(scouts))
 
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
         """Store the transitions in the replay memory, the states in 𝔸, and the policies in the grid."""
@@ -433,10 +429,11 @@ class QDPG:
             learners[objective] = Learner(init_critics(key, sizes, settings), greedy)
         return learners
 
-    def _noise(self, candidates: int, scouts: int = 0) -> Noise:
-        levels = [self.config.exploration_noise] * candidates + [self.config.scout_noise] * scouts
-        if scouts > self.config.scouts:
-            levels[-self.config.quality_scouts :] = [self.config.quality_noise] * self.config.quality_scouts
+    def _noise(self, candidates: int, scouts: tuple[int, ...] = ()) -> Noise:
+        """Of a generation's episodes: candidates, then the scouts of each objective."""
+        levels = [self.config.exploration_noise] * candidates
+        for number, sigma in zip(scouts, (self.config.scout_noise, self.config.quality_noise), strict=False):
+            levels += [sigma] * number
         return Noise(np.array(levels, np.float32), self.config.noise_correlation)
 
 
