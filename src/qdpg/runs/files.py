@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import shutil
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -100,3 +101,5 @@ def cache_compiled_programs() -> None:
     directory = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "qdpg" / "jax"
     jax.config.update("jax_compilation_cache_dir", str(directory))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+    # A process that was killed while writing leaves half an entry, which is simply compiled again.
+    warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache entry")
