@@ -75,7 +75,7 @@ def test_the_same_seed_gives_the_same_and_another_does_not(run, experiment):
 
 def test_settings_change_what_is_tried_and_goals_are_told_as_they_are_done(run, experiment):
     done = []
-    keen = Settings(kappas=(0.0,))
+    keen = Settings(kappa=0.0)
     changed = run_experiment(run.task, run.elites, trials=15, goals=3, seed=4, settings=keen, progress=done.append)
     np.testing.assert_array_equal(changed.goals, experiment.goals[:3])
     assert (changed.tried != experiment.tried[:3]).any()

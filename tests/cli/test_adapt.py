@@ -79,9 +79,9 @@ def test_figures_are_pictures(trained, tmp_path):
         ({"trials": 0}, "number of trials is 0"),
         ({"goals": 0}, "number of goals is 0"),
         ({"seed": -1}, "--seed is -1"),
-        ({"settings": ["kapas=2"]}, r"the adaptation has no option 'kapas'; did you mean 'kappas'\?"),
+        ({"settings": ["kapa=2"]}, r"the adaptation has no option 'kapa'; did you mean 'kappa'\?"),
         ({"settings": ["acquisition=luck"]}, "option 'acquisition' of the adaptation must be"),
-        ({"settings": ["kappas=-2,1"]}, "must not be negative"),
+        ({"settings": ["kappa=-2"]}, "must not be negative"),
     ],
 )
 def test_bad_requests_are_one_clear_sentence_and_write_nothing(trained, tmp_path, changes, sentence):
