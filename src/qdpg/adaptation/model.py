@@ -36,7 +36,7 @@ class Settings:
 
     prior: Literal["mean", "fitness"] = "mean"
     nu: float = 2.5
-    length_scales: tuple[float, ...] = (0.2, 0.6)
+    length_scales: tuple[float, ...] = (0.1, 0.2, 0.6)
     fitness_weight: float = 1.0
     noise: float = 0.01
     acquisition: Literal["ucb", "ei"] = "ucb"
