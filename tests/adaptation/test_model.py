@@ -12,29 +12,28 @@ PLACES = np.linspace(0, 1, 11)[:, None]
 
 def worth(scores, tried, prior=None, **changes):
     prior = np.zeros(11) if prior is None else prior
-    return desirability(PLACES, prior, np.array(tried), np.array(scores, float), Settings(**changes))
+    settings = Settings(**({"length_scales": (0.4,)} | changes))
+    return desirability(PLACES, prior, np.array(tried), np.array(scores, float), settings)
 
 
 @pytest.mark.parametrize("acquisition", ["ucb", "ei"])
 def test_what_is_near_a_good_score_is_wanted_and_what_is_near_a_bad_one_is_not(acquisition):
-    found = worth([-100.0, -10.0], [1, 9], acquisition=acquisition, kappas=(0.5,))
+    found = worth([-100.0, -10.0], [1, 9], acquisition=acquisition, kappa=0.5)
     assert found[10] > found[0]
     assert found[8] > found[2]
     assert np.isfinite(found).all()
 
 
 def test_kappa_sends_the_search_where_nothing_is_known():
-    assert worth([1.0, 1.1], [0, 1], kappas=(10.0,)).argmax() > 5
-    assert worth([1.0, 1.1], [0, 1], kappas=(0.0,)).argmax() <= 3
+    assert worth([1.0, 1.1], [0, 1], kappa=10.0).argmax() > 5
+    assert worth([1.0, 1.1], [0, 1], kappa=0.0).argmax() <= 3
 
 
-def test_kappas_take_turns():
-    scores, tried = [1.0, 1.1, 0.9], [0, 1, 2]
-    for number in (1, 2, 3):
-        several = worth(scores[:number], tried[:number], kappas=(0.0, 3.0, 10.0))
-        np.testing.assert_array_equal(
-            several, worth(scores[:number], tried[:number], kappas=((0.0, 3.0, 10.0)[number - 1],))
-        )
+def test_length_scales_take_turns():
+    scores, tried, scales = [1.0, 1.1, 0.9], [0, 1, 2], (0.1, 0.3, 0.9)
+    for number, scale in enumerate(scales, 1):
+        in_turn = worth(scores[:number], tried[:number], length_scales=scales)
+        np.testing.assert_array_equal(in_turn, worth(scores[:number], tried[:number], length_scales=(scale,)))
 
 
 def test_features_are_shares_of_the_range_and_weighted_fitness():
@@ -51,9 +50,9 @@ def test_scores_count_by_their_differences_only():
 
 def test_a_prior_is_believed_where_nothing_was_tried_and_corrected_where_something_was():
     prior = np.where(np.arange(11) > 7, 5.0, 0.0)
-    untouched = worth([0.0, 1.0], [0, 1], prior, kappas=(0.0,))
+    untouched = worth([0.0, 1.0], [0, 1], prior, kappa=0.0)
     assert untouched.argmax() > 7
-    disappointed = worth([0.0, 1.0, -20.0], [0, 1, 9], prior, kappas=(0.0,))
+    disappointed = worth([0.0, 1.0, -20.0], [0, 1, 9], prior, kappa=0.0)
     assert disappointed.argmax() < 5
 
 
@@ -61,10 +60,10 @@ def test_a_prior_is_believed_where_nothing_was_tried_and_corrected_where_somethi
     ("changes", "sentence"),
     [
         ({"nu": 3.0}, "nu is 3.0"),
-        ({"length_scale": 0.0}, "length_scale and noise must be positive"),
-        ({"noise": float("nan")}, "length_scale and noise must be positive"),
-        ({"kappas": (1.0, -1.0)}, "must not be negative"),
-        ({"kappas": ()}, "kappas not empty"),
+        ({"length_scales": (0.2, 0.0)}, "length_scales and noise must be positive"),
+        ({"length_scales": ()}, "there must be a length scale"),
+        ({"noise": float("nan")}, "length_scales and noise must be positive"),
+        ({"kappa": -1.0}, "must not be negative"),
         ({"fitness_weight": -1.0}, "must not be negative"),
     ],
 )

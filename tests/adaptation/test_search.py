@@ -197,7 +197,7 @@ def test_a_file_of_another_search_is_refused(saved):
     with pytest.raises(UserError, match="begun with another collection"):
         adapt(collection(grid(12) * 0.9), distance, trials=4, state=saved)
     with pytest.raises(UserError, match="begun with other settings"):
-        adapt(ELITES, distance, trials=4, state=saved, settings=Settings(kappas=(2.0,)))
+        adapt(ELITES, distance, trials=4, state=saved, settings=Settings(kappa=2.0))
 
 
 def test_a_place_that_cannot_be_written_is_one_clear_sentence(tmp_path):

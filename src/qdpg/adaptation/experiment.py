@@ -85,7 +85,7 @@ def run_experiment(
     trials: int,
     goals: int,
     seed: int,
-    starts: Starts = "fresh",
+    starts: Starts = "own",
     settings: Settings | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Experiment:

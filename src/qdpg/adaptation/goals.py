@@ -19,7 +19,7 @@ from qdpg.play.rollouts import Rollouts, make_rollouts
 from qdpg.runs.collection import Collection
 from qdpg.tasks.task import GoalTask, Task
 
-Starts = Literal["fresh", "own"]
+Starts = Literal["own", "fresh"]
 _AT_ONCE = 256  # elites judged at a time, so that their ways stay in the cache
 
 
@@ -58,8 +58,8 @@ def play_elites(task: GoalTask, elites: Collection, starts: Starts, seed: int) -
     Args:
         task: What the elites were trained on.
         elites: Who plays.
-        starts: "fresh" gives each elite one new start, drawn from `seed`, and no noise; "own" the start and noise of
-            the episode that earned it its place.
+        starts: "own" gives each elite the start and noise of the episode that earned it its place, so that it behaves
+            as stored; "fresh" one new start, drawn from `seed`, and no noise.
         seed: Where fresh starts come from.
     """
     floor = task.spec.floor

@@ -22,34 +22,36 @@ class Settings:
         prior: What an elite is expected to score before anything near it was tried: the mean of all scores so far
             ("mean"), or its stored fitness ("fitness"), which suits a body that changed rather than a goal.
         nu: Smoothness of the Matérn kernel: 0.5, 1.5 or 2.5.
-        length_scale: How far one score tells about others, in shares of the descriptors' range. It is not fitted: the
-            likelihood of a few scores prefers short ones, and then the search stays near what it knows.
+        length_scales: How far one score tells about others, in shares of the descriptors' range; taken in turn from
+            trial to trial. A long one finds the right region, a short one the best elite in it. They are not fitted:
+            the likelihood of a few scores prefers short ones, and then the search stays near what it knows.
         fitness_weight: How much elites differ by their stored fitness, beside their descriptors: this share of the
             descriptors' range from the worst to the best. Of two elites that end in the same place, one may have gone
             straight there and the other in circles; their stored fitness tells them apart.
         noise: Variance of a score from episode to episode, as a share of the scores' own variance.
         acquisition: What the next elite must have most of: "ucb" (expected score + kappa · standard deviation) or "ei"
             (expected improvement over the best tried elite).
-        kappas: Weights of the standard deviation in "ucb", taken in turn from trial to trial, so that a search neither
-            stays on a minor hill nor passes the top of the right one.
+        kappa: Weight of the standard deviation in "ucb"; higher explores more.
     """
 
     prior: Literal["mean", "fitness"] = "mean"
-    nu: float = 1.5
-    length_scale: float = 0.3
-    fitness_weight: float = 0.5
+    nu: float = 2.5
+    length_scales: tuple[float, ...] = (0.1, 0.2, 0.6)
+    fitness_weight: float = 1.0
     noise: float = 0.01
     acquisition: Literal["ucb", "ei"] = "ucb"
-    kappas: tuple[float, ...] = (0.0, 1.0, 2.0)
+    kappa: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
         if self.nu not in (0.5, 1.5, 2.5):
             raise UserError(f"the adaptation's nu is {self.nu}, but must be 0.5, 1.5 or 2.5.")
-        if not (self.length_scale > 0 and self.noise > 0):
-            raise UserError("the adaptation's length_scale and noise must be positive.")
-        if not (self.fitness_weight >= 0 and self.kappas and min(self.kappas) >= 0):
-            raise UserError("the adaptation's fitness_weight and kappas must not be negative, and kappas not empty.")
+        if not (self.length_scales and min(self.length_scales) > 0 and self.noise > 0):
+            raise UserError(
+                "the adaptation's length_scales and noise must be positive, and there must be a length scale."
+            )
+        if not (self.fitness_weight >= 0 and self.kappa >= 0):
+            raise UserError("the adaptation's fitness_weight and kappa must not be negative.")
 
 
 def features(collection: Collection, settings: Settings) -> np.ndarray:
@@ -75,12 +77,13 @@ def desirability(
     known = scores - prior[tried]
     scale = known.std() or 1.0  # the unit in which the process and the acquisition count
     surprise = (known - known.mean()) / scale
-    kernel = Matern(settings.length_scale, length_scale_bounds="fixed", nu=settings.nu)  # of unit variance
+    length_scale = settings.length_scales[(len(tried) - 1) % len(settings.length_scales)]
+    kernel = Matern(length_scale, length_scale_bounds="fixed", nu=settings.nu)  # of unit variance
     process = GaussianProcessRegressor(kernel, alpha=settings.noise, optimizer=None).fit(places[tried], surprise)
     mean, deviation = process.predict(places, return_std=True)
     mean += (prior - prior.mean()) / scale
     deviation = np.maximum(deviation, 1e-9)
     if settings.acquisition == "ucb":
-        return mean + settings.kappas[(len(tried) - 1) % len(settings.kappas)] * deviation
+        return mean + settings.kappa * deviation
     above = mean - mean[tried].max()
     return above * norm.cdf(above / deviation) + deviation * norm.pdf(above / deviation)

@@ -148,7 +148,7 @@ def adapt(
     trials: int = 20,
     goals: int = 100,
     seed: int = 0,
-    starts: Literal["fresh", "own"] = "fresh",
+    starts: Literal["own", "fresh"] = "own",
     out: Path | None = None,
     settings: Settings = (),
     as_json: AsJson = False,
@@ -161,7 +161,7 @@ def adapt(
         trials: Episodes that may be played per goal.
         goals: How many goals.
         seed: Where goals, fresh starts and random choices come from.
-        starts: Play each elite from a "fresh" start, or from its "own", that of the episode it was stored for.
+        starts: Play each elite from its "own" start, that of the episode it was stored for, or from a "fresh" one.
         out: Directory for tables and figures; by default adapt/ in the run.
         settings: Settings of the optimisation as KEY=VALUE, such as acquisition=ei; docs/adapt.md has all.
         as_json: Print one JSON object and nothing else.
