@@ -30,7 +30,14 @@ def go(path, trials=5, goals=8, seed=0, starts="own", out=None, settings=(), as_
 def test_writes_tables_and_figures_and_says_what_came_of_it(trained, tmp_path, capsys):
     assert go(trained, out=tmp_path / "out", quiet=False) == 0
     out = capsys.readouterr().out
-    for word in ("8 goals", "Bayesian opt.", "random choice", "exhaustive", "mean score", str(tmp_path / "out")):
+    for word in (
+        "8 goals",
+        "Bayesian optimisation",
+        "random choice",
+        "exhaustive",
+        "mean score",
+        str(tmp_path / "out"),
+    ):
         assert word in out
     assert max(map(len, out.splitlines()[:-1])) <= 80
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == FILES

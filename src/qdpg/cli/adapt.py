@@ -30,7 +30,7 @@ from qdpg.runs.files import cache_compiled_programs, write_bytes, write_json
 from qdpg.runs.run import Run, load_run
 from qdpg.version import __version__
 
-_NAMES = {"bayesian": "Bayesian opt.", "random": "random choice", "exhaustive": "exhaustive"}
+_NAMES = {"bayesian": "Bayesian optimisation", "random": "random choice", "exhaustive": "exhaustive search"}
 
 
 def run(
@@ -128,12 +128,12 @@ def _write(directory: Path, found: Run, elites: Collection, experiment: Experime
 def _table(result: dict[str, Any], seconds: float) -> Table:
     counts = plural(result["goals"], "goal"), plural(result["elites"], "elite")
     table = Table(title=f"{counts[0]}, {counts[1]}, {number(seconds)} s", title_justify="left")
-    for heading in ("elite found by", "episodes", "mean score", "std", "median (quartiles)", "gap"):
+    for heading in ("elite found by", "episodes", "mean score", "std", "median", "gap"):
         table.add_column(heading, justify="left" if heading.startswith("elite") else "right")
     for method, score in result["scores"].items():
         episodes = result["elites" if method == "exhaustive" else "trials"]
-        mean, std, median, low, high = map(number, score.values())
+        numbers = (number(score[name]) for name in ("mean", "std", "median"))
         behind = result["shortfall"].get(method)
         gap = "" if behind is None else f"{-behind:+.1%}"
-        table.add_row(_NAMES[method], f"{episodes:,}", mean, std, f"{median} ({low}, {high})", gap)
+        table.add_row(_NAMES[method], f"{episodes:,}", *numbers, gap)
     return table
