@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import jax
 import numpy as np
 
-from qdpg.algorithms.algorithm import Clock, Family, Footprint, Generation
+from qdpg.algorithms.algorithm import Clock, Counted, Family, Footprint, Generation
 from qdpg.algorithms.pieces import (
     check_finite,
     draw_seeds,
@@ -111,7 +111,7 @@ def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
     return Footprint(memory=3 * state + 4 * rows * numbers, checkpoint=state, replay=0)
 
 
-class AGAC:
+class AGAC(Counted):
     """PPO, and the adversary beside it."""
 
     def __init__(self, spec: TaskSpec, config: Config, seed: int, name: str = "agac") -> None:
@@ -143,16 +143,6 @@ class AGAC:
             init_adversary(jax.random.fold_in(start, 1), rival, config.start_deviation, **self._adversary_steps),
             no_stats(spec.observation_size),
         )
-
-    @property
-    def generation(self) -> int:
-        """Generations told so far."""
-        return self._state.generation
-
-    @property
-    def steps(self) -> int:
-        """Environment steps told so far."""
-        return self._state.steps
 
     def ask(self, stop: Callable[[], bool] = lambda: False) -> Generation:
         """Propose the policy, once to be judged without noise, and with its noise to learn from."""

@@ -114,6 +114,22 @@ class Algorithm(Protocol):
         ...
 
 
+class Counted:
+    """What the counters of an algorithm say, which are part of its `_state`."""
+
+    _state: Any
+
+    @property
+    def generation(self) -> int:
+        """Generations told so far."""
+        return self._state.generation
+
+    @property
+    def steps(self) -> int:
+        """Environment steps told so far."""
+        return self._state.steps
+
+
 @runtime_checkable
 class TriesOut(Protocol):
     """An algorithm that plays policies inside `ask`, only to learn what to propose: an evolution strategy.

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from qdpg.algorithms.algorithm import Clock, Family, Footprint, Generation
+from qdpg.algorithms.algorithm import Clock, Counted, Family, Footprint, Generation
 from qdpg.algorithms.pieces import (
     check_finite,
     climb,
@@ -112,7 +112,7 @@ def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
     return td3_footprint(spec, config.hidden, config.replay_size, config.cells, 1, config.population, others)
 
 
-class CEMRL:
+class CEMRL(Counted):
     """CEM-RL."""
 
     def __init__(self, spec: TaskSpec, config: Config, seed: int, name: str = "cem-rl") -> None:
@@ -135,16 +135,6 @@ class CEMRL:
         critics = init_critics(key, (spec.observation_size + spec.action_size, *config.hidden, 1), td3_settings(config))
         distribution = init_distribution(flatten_population(first)[0], config.start_variance)
         self._state = State(0, 0, 0, distribution, critics)
-
-    @property
-    def generation(self) -> int:
-        """Generations told so far."""
-        return self._state.generation
-
-    @property
-    def steps(self) -> int:
-        """Environment steps told so far."""
-        return self._state.steps
 
     def ask(self, stop: Callable[[], bool] = lambda: False) -> Generation:
         """Draw policies, and let the first of them climb."""

@@ -20,6 +20,7 @@ import numpy as np
 from qdpg.algorithms.algorithm import (
     NOTHING,
     Clock,
+    Counted,
     Footprint,
     Generation,
     Stopped,
@@ -156,7 +157,7 @@ def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
     return Footprint(memory=3 * checkpoint + max(chunk, judged), checkpoint=checkpoint, replay=0)
 
 
-class EvolutionStrategy(ABC):
+class EvolutionStrategy(Counted, ABC):
     """An evolution strategy; subclasses are the variants."""
 
     config: Any
@@ -199,16 +200,6 @@ class EvolutionStrategy(ABC):
             fitness: [G], mean fitness of each policy that was evaluated.
             discovered: [c] int, cells of the grid that were empty before.
         """
-
-    @property
-    def generation(self) -> int:
-        """Generations told so far."""
-        return self._state.generation
-
-    @property
-    def steps(self) -> int:
-        """Environment steps told so far."""
-        return self._state.steps
 
     def ask(self, stop: Callable[[], bool] = lambda: False) -> Generation:
         """Propose random policies at first, then one improved policy, each as often as it is to be evaluated."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from qdpg.algorithms.algorithm import (
     Clock,
+    Counted,
     Family,
     Footprint,
     Generation,
@@ -92,7 +93,7 @@ def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
     return Footprint(memory=3 * elites + 6 * most * policy + episodes, checkpoint=elites + 4096, replay=0)
 
 
-class MapElites:
+class MapElites(Counted):
     """MAP-Elites on a grid or on a tessellation."""
 
     def __init__(self, spec: TaskSpec, config: Config, seed: int, name: str = "map-elites") -> None:
@@ -119,16 +120,6 @@ class MapElites:
         self.elites = Elites(spec, init_mlp(jax.random.key(0), self.sizes), config.cells, seed)
         self.replay, self.clock = None, Clock()
         self._state = State(0, 0)
-
-    @property
-    def generation(self) -> int:
-        """Generations told so far."""
-        return self._state.generation
-
-    @property
-    def steps(self) -> int:
-        """Environment steps told so far."""
-        return self._state.steps
 
     def ask(self, stop: Callable[[], bool] = lambda: False) -> Generation:
         """Draw random policies at first, then vary elites."""

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from qdpg.algorithms.algorithm import Clock, Generation
+from qdpg.algorithms.algorithm import Clock, Counted, Generation
 from qdpg.algorithms.pieces import (
     check_finite,
     draw_seeds,
@@ -71,7 +71,7 @@ class State(NamedTuple):
     extra: Any  # what a variant remembers besides
 
 
-class OffPolicy(ABC):
+class OffPolicy(Counted, ABC):
     """What is the same for all of them. A learner is whatever a subclass makes it."""
 
     name: str
@@ -108,16 +108,6 @@ class OffPolicy(ABC):
         start = generation_key(seed, -1)
         learners = tuple(self._init_learner(jax.random.fold_in(start, i)) for i in range(policies))
         self._state = State(0, 0, 0, learners, self._init_extra(learners, jax.random.fold_in(start, policies)))
-
-    @property
-    def generation(self) -> int:
-        """Generations told so far."""
-        return self._state.generation
-
-    @property
-    def steps(self) -> int:
-        """Environment steps told so far."""
-        return self._state.steps
 
     def ask(self, stop: Callable[[], bool] = lambda: False) -> Generation:
         """Improve every policy; propose each to be judged, and to scout."""

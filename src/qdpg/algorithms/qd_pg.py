@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from qdpg.algorithms.algorithm import Clock, Family, Footprint, Generation
+from qdpg.algorithms.algorithm import Clock, Counted, Family, Footprint, Generation
 from qdpg.algorithms.pieces import (
     check_finite,
     climb,
@@ -225,7 +225,7 @@ def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
     return Footprint(memory=replay + 3 * state + 16 * config.population * policy, checkpoint=state, replay=replay)
 
 
-class QDPG:
+class QDPG(Counted):
     """QD-PG, or one of its ablations."""
 
     def __init__(self, spec: TaskSpec, config: Config, seed: int, name: str = "qd-pg") -> None:
@@ -247,16 +247,6 @@ class QDPG:
         self.replay = Replay(config.replay_size, spec.observation_size, spec.action_size, spec.descriptor_size)
         self.visited = Visited(spec.descriptor_size, config.visited_size, config.visited_threshold, config.neighbours)
         self._state = State(0, 0, 0, self._init_learners())
-
-    @property
-    def generation(self) -> int:
-        """Generations told so far."""
-        return self._state.generation
-
-    @property
-    def steps(self) -> int:
-        """Environment steps told so far."""
-        return self._state.steps
 
     def ask(self, stop: Callable[[], bool] = lambda: False) -> Generation:
         """Select N elites and improve one share for each objective, with the critics they share."""
