@@ -26,7 +26,8 @@ from qdpg.report.adaptation_figures import draw_performance_map, draw_trials
 from qdpg.report.figures import save_figure
 from qdpg.report.words import number, plural
 from qdpg.runs.collection import Collection
-from qdpg.runs.files import cache_compiled_programs, write_bytes, write_json
+from qdpg.runs.compiled import cache_compiled_programs
+from qdpg.runs.files import write_bytes, write_json
 from qdpg.runs.run import Run, load_run
 from qdpg.version import __version__
 

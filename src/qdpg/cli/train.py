@@ -10,8 +10,8 @@ from types import FrameType
 from qdpg.algorithms.registry import config_to_json, footprint, make_config
 from qdpg.cli.settings import parse_settings, split_settings
 from qdpg.errors import UserError
+from qdpg.runs.compiled import cache_compiled_programs
 from qdpg.runs.display import ProgressDisplay
-from qdpg.runs.files import cache_compiled_programs
 from qdpg.runs.room import check_room
 from qdpg.runs.run import Run, RunConfig, change_steps, create_run, load_run, lock_run
 from qdpg.runs.train import Trainer

@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import shutil
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
@@ -92,14 +91,3 @@ def lock_directory(directory: Path, sentence: str) -> IO[str]:
         file.close()
         raise UserError(sentence) from None
     return file
-
-
-def cache_compiled_programs() -> None:
-    """Keep what JAX compiles between processes, so that the second start is quick."""
-    import jax
-
-    directory = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "qdpg" / "jax"
-    jax.config.update("jax_compilation_cache_dir", str(directory))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
-    # A process that was killed while writing leaves half an entry, which is simply compiled again.
-    warnings.filterwarnings("ignore", message="Error (reading|writing) persistent compilation cache entry")
