@@ -26,9 +26,9 @@ def backward(network, trace, gradient):
     return gradients[::-1], gradient
 
 
-def policy(network, x):
+def policy(network, x, output="tanh"):
     out, trace = forward(network, x)
-    return np.tanh(out), trace
+    return (np.tanh(out) if output == "tanh" else out), trace
 
 
 class Adam:
@@ -72,7 +72,7 @@ def follow(target, online, softness):
     ]
 
 
-def improve(actors, critics, batches, settings, train_critics=True):
+def improve(actors, critics, batches, settings, train_critics=True, output="tanh"):
     """Improve n actors (lists of layers) with shared twin critics over `batches`, a list of (batch, noise) per step."""
     make = Adam if settings.optimiser == "adam" else Sgd
     scale = settings.batch_size if settings.loss == "sum" else 1
@@ -85,7 +85,7 @@ def improve(actors, critics, batches, settings, train_critics=True):
             sums = [[[np.zeros_like(p) for p in layer] for layer in critic] for critic in critics]
             for j in range(number):  # each actor's own gradient of the critics …
                 pair, _, r, c, after = (np.asarray(x[j], np.float64) for x in batch)
-                next_action = np.clip(policy(targets[j], after)[0] + np.asarray(noise[j], np.float64), -1, 1)
+                next_action = np.clip(policy(targets[j], after, output)[0] + np.asarray(noise[j], np.float64), -1, 1)
                 pairs = np.concatenate([after, next_action], axis=1)
                 smaller = np.minimum(*(forward(t, pairs)[0][:, 0] for t in critic_targets))
                 goal = r + settings.discount * c * smaller
@@ -101,13 +101,15 @@ def improve(actors, critics, batches, settings, train_critics=True):
         if not train_critics or (step + 1) % settings.delay == 0:
             for j in range(number):
                 s = np.asarray(batch.observation[j], np.float64)
-                action, trace = policy(actors[j], s)
-                _, critic_trace = forward(critics[0], np.concatenate([s, action], axis=1))
+                action, trace = policy(actors[j], s, output)
+                _, critic_trace = forward(critics[0], np.concatenate([s, np.clip(action, -1, 1)], axis=1))
                 _, pair_gradient = backward(critics[0], critic_trace, np.full((len(s), 1), -scale / len(s)))
                 slope = pair_gradient[:, s.shape[1] :]
-                back = slope * action > 0
-                inner_gradient = slope * np.where(back, np.maximum(1 - action**2, settings.leak), 1 - action**2)
-                inner_gradient += 2 * settings.saturation_cost * forward(actors[j], s)[0] * scale / len(s)
+                if output == "tanh":
+                    inner_gradient = slope * (1 - action**2)
+                else:  # by how much of the reach is left in the direction of less loss
+                    left = np.where(slope < 0, settings.reach - action, settings.reach + action)
+                    inner_gradient = slope * left / settings.reach
                 gradients, _ = backward(actors[j], trace, inner_gradient)
                 actors[j] = actor_optimisers[j].step(actors[j], gradients)
                 targets[j] = follow(targets[j], actors[j], settings.softness)

@@ -1,13 +1,17 @@
 """The engine against plain TD3 in float64, and the promises that its docstrings make."""
 
+import functools
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import plain_td3
 import pytest
 
+from qdpg.learn.backprop import forward
 from qdpg.learn.networks import MLP, apply_mlp, init_population
-from qdpg.learn.td3 import Pull, TD3Settings, _draw, improve, init_actors, init_critics, update_actors
+from qdpg.learn.td3 import Batch, Pull, TD3Settings, _draw, improve, init_actors, init_critics, update_actors
 from qdpg.memory.replay import Replay
 from qdpg.play.acting import Noise
 from qdpg.play.player import make_player
@@ -54,22 +58,27 @@ def assert_close(network: MLP, plain, message, row: int | None = None):
         (3, (1.0, 0.0), {}),
         (3, (0.0, 1.0), {"discount": 0.9}),
         (2, (1.0, 1.0), {"delay": 3}),
-        (2, (1.0, 0.0), {"saturation_cost": 0.3}),
-        (2, (1.0, 0.0), {"leak": 0.9}),
+        (2, (1.0, 0.0), {"output": "linear"}),
+        (2, (1.0, 0.0), {"output": "linear", "reach": 0.1}),
         (3, (1.0, 0.0), {"optimiser": "sgd", "critic_rate": 1e-3, "actor_rate": 1e-3}),
         (2, (1.0, 0.0), {"optimiser": "sgd", "loss": "sum", "critic_rate": 1e-5, "actor_rate": 1e-4}),
     ],
 )
 def test_engine_equals_plain_td3(replay, number, weights, changes):
+    output = changes.pop("output", "tanh")
     settings = TD3Settings(batch_size=32, **{"actor_rate": 1e-4, "critic_rate": 1e-4, **changes})
-    population = init_population(jax.random.key(1), number, SIZES)
+    population = init_population(jax.random.key(1), number, SIZES, output=output)
     actors, critics = init_actors(population, settings), init_critics(jax.random.key(2), CRITIC_SIZES, settings)
     steps, weights = 11, jnp.array(weights)
     improved, trained = improve(actors, critics, replay.view(), weights, KEY, 0, steps, settings=settings)
 
     batches = [_draw(replay.view(), weights, WORDS, number, (2, 2), settings, jnp.int32(i)) for i in range(steps)]
     plain = plain_td3.improve(
-        [layers(population, j) for j in range(number)], [layers(critic) for critic in critics.online], batches, settings
+        [layers(population, j) for j in range(number)],
+        [layers(critic) for critic in critics.online],
+        batches,
+        settings,
+        output=output,
     )
     for j in range(number):
         assert_close(improved.online, plain[0][j], f"actor {j}", j)
@@ -188,3 +197,24 @@ def test_bonus_is_added_to_the_reward(replay):
         replay.view(), QUALITY, WORDS, 2, (2, 2), settings, jnp.int32(3), bonus=lambda states: 2.0 * states[..., 0]
     )
     np.testing.assert_allclose(more.reward, plain.reward + 2.0 * plain.following[..., 0], rtol=1e-6)
+
+
+def test_clipped_actions_come_back_and_stay_within_reach():
+    """Where a tanh's gradient would have vanished, an action still goes to the other end, and not far beyond it."""
+    settings = TD3Settings(batch_size=64, actor_rate=1e-2, reach=2.0)
+    critics = init_critics(jax.random.key(0), (3, 1), settings)
+    for wanted, far in ((1.0, -20.0), (-1.0, 20.0)):
+        slope = (jnp.array([[0.0], [0.0], [wanted]]),)
+        linear = eqx.tree_at(lambda c: c.weights, critics.online[0], slope)
+        rising = critics._replace(online=(linear, linear))
+        population = init_population(jax.random.key(1), 1, (2, 8, 1), output="linear")
+        population = eqx.tree_at(lambda p: p.biases[-1], population, jnp.full((1, 1), far))
+        actors = init_actors(population, settings)
+        observation = jax.random.normal(jax.random.key(2), (1, 64, 2))
+        batch = Batch(jnp.zeros((1, 64, 3)), observation, jnp.zeros((1, 64)), jnp.ones((1, 64)), observation)
+        climb = jax.jit(functools.partial(update_actors, settings=settings))
+        for _ in range(4_000):
+            actors = climb(actors, rising, batch)
+        end = np.asarray(forward(actors.online, observation).output)
+        assert np.sign(end).tolist() == np.full_like(end, wanted).tolist()
+        assert np.abs(end).max() <= 2.2

@@ -70,10 +70,10 @@ class Config:
         rate_decades: Powers of ten below `actor_rate` over which the rates of policies improved for quality are spread,
             one drawn for each, uniformly in the logarithm; 0 in the paper.
         critic_rate: Learning rate of critics.
-        saturation_cost: Cost, in the critic's units, of the mean square of what goes into the tanh of policies improved
-            for diversity; saturated policies are hard to turn round later.
-        leak: Least slope of the tanh that policies improved for quality see where an action should come back from its
-            flat ends; 0 is the tanh itself.
+        output: What policies end in: a tanh, as in TD3, or "linear", clipped to the actions' range; they then climb by
+            inverting gradients.
+        diversity_reach: How far from 0 the last layer of linear policies improved for diversity goes; actions end at 1.
+        quality_reach: The same of the others; more lets them turn more sharply, but not as easily otherwise.
         exploration_noise: σ of the action noise in the episodes that policies are judged by (not given).
         scouts: Further episodes per generation, of copies of the policies improved for the first objective (diversity,
             where there is one), which only add to the replay memory: 𝔸 is what the policies themselves have visited.
@@ -119,8 +119,9 @@ class Config:
     actor_rate: float = 3e-4
     rate_decades: float = 0.0
     critic_rate: float = 3e-4
-    saturation_cost: float = 0.0
-    leak: float = 0.0
+    output: Literal["tanh", "linear"] = "tanh"
+    diversity_reach: float = 1.0
+    quality_reach: float = 1.0
     exploration_noise: float = 0.0
     scouts: int = 0
     scout_noise: float = 0.0
@@ -150,8 +151,9 @@ def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
     "paper" is Table 3 as printed. "tuned" departs from it, for point-maze in this way: Adam; smaller minibatches and
     fewer gradient steps; rewards scaled so that values are of the order of one, which small Adam steps can reach;
     targets that follow faster; 𝔸 thinned out more, so that agents that stand at a wall do not fill it; scouts that
-    explore with noise correlated in time; policies improved for diversity that do not saturate; and for quality better
-    parents and many small steps, since large ones lead back into the deceptive optimum.
+    explore with noise correlated in time; policies whose last layer is linear, which never get stuck at the end of an
+    action's range; for quality better parents and steps of many sizes, since large ones lead back into the deceptive
+    optimum; and small random changes of good policies, for the last few points.
     """
     paper = Config(optimiser="sgd", actor_rate=6e-3, critic_rate=6e-3)
     if task != "point-maze":
@@ -176,22 +178,23 @@ def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
         actor_rate=1e-3,
         critic_rate=1e-3,
         batch_size=100,
-        gradient_steps_ratio=1.0,
+        gradient_steps_ratio=1.5,
         softness=0.01,
-        saturation_cost=0.003,
         reward_scale=0.05,
         visited_threshold=0.01,
-        quality_greed=3.0,
-        rate_decades=3.0,
-        leak=0.1,
-        population=6,
-        genetic_share=1 / 3,
+        output="linear",
+        quality_reach=2.0,
+        quality_greed=5.0,
+        rate_decades=2.0,
+        population=8,
+        genetic_share=0.5,
         iso_sigma=0.01,
+        line_sigma=0.0,
         parents_start=True,
         scouts=1,
         scout_noise=0.8,
         quality_scouts=1,
-        quality_noise=0.3,
+        quality_noise=0.6,
         noise_correlation=0.9,
         initial_policies=20,
         replay_size=250_000,
@@ -243,7 +246,9 @@ class QDPG(Counted):
         if config.population - round(config.genetic_share * config.population) < len(self.objectives):
             raise UserError(f"{name} needs a population with a policy per objective besides the bred ones; enlarge it.")
         self.policy_sizes = (spec.observation_size, *config.hidden, spec.action_size)
-        self.elites = Elites(spec, init_mlp(jax.random.key(0), self.policy_sizes), config.cells, seed)
+        self.elites = Elites(
+            spec, init_mlp(jax.random.key(0), self.policy_sizes, output=config.output), config.cells, seed
+        )
         self.replay = Replay(config.replay_size, spec.observation_size, spec.action_size, spec.descriptor_size)
         self.visited = Visited(spec.descriptor_size, config.visited_size, config.visited_threshold, config.neighbours)
         self._state = State(0, 0, 0, self._init_learners())
@@ -254,7 +259,7 @@ class QDPG(Counted):
         rng = np.random.default_rng([self.seed, self.generation])
         if self.generation == 0:
             number = config.initial_policies or config.population
-            population = init_population(key, number, self.policy_sizes)
+            population = init_population(key, number, self.policy_sizes, output=config.output)
             return Generation(population, draw_seeds(rng, number), self._noise(number), self._state.learners)
 
         gradient_steps = self._gradient_steps()
@@ -404,8 +409,8 @@ class QDPG(Counted):
 
     def _settings(self, objective: str) -> TD3Settings:
         if objective == "diversity":
-            return td3_settings(self.config, discount=self.config.diversity_discount, leak=0.0)
-        return td3_settings(self.config, saturation_cost=0.0)
+            return td3_settings(self.config, discount=self.config.diversity_discount, reach=self.config.diversity_reach)
+        return td3_settings(self.config, reach=self.config.quality_reach)
 
     def _init_learners(self) -> dict[str, Learner]:
         sizes = (self.spec.observation_size + self.spec.action_size, *self.config.hidden, 1)
@@ -415,7 +420,8 @@ class QDPG(Counted):
             settings = self._settings(objective)
             greedy = None
             if self.config.greedy_actor:
-                greedy = init_actors(init_population(jax.random.fold_in(key, 1), 1, self.policy_sizes), settings)
+                first = init_population(jax.random.fold_in(key, 1), 1, self.policy_sizes, output=self.config.output)
+                greedy = init_actors(first, settings)
             learners[objective] = Learner(init_critics(key, sizes, settings), greedy)
         return learners
 

@@ -38,16 +38,15 @@ def forward(network: MLP, *inputs: jax.Array) -> Pass:
     return Pass(inputs, tuple(hidden), x)
 
 
-def parameter_gradient(network: MLP, passed: Pass, gradient: jax.Array, inner: jax.Array | float = 0.0) -> MLP:
+def parameter_gradient(network: MLP, passed: Pass, gradient: jax.Array) -> MLP:
     """Gradient with respect to weights and biases, shaped like `network`.
 
     Args:
         network: What was applied.
         passed: Its forward pass.
         gradient: [..., B, fan_out] with respect to the output.
-        inner: The same with respect to what the last activation was applied to; comes on top.
     """
-    deltas = _deltas(network, passed, gradient, inner)
+    deltas = _deltas(network, passed, gradient)
     first = [_transpose(part) @ deltas[0] for part in passed.inputs]
     weights = [first[0] if len(first) == 1 else jnp.concatenate(first, axis=-2)]
     weights += [_transpose(x) @ delta for x, delta in zip(passed.hidden, deltas[1:], strict=True)]
@@ -61,9 +60,9 @@ def input_gradient(network: MLP, passed: Pass, gradient: jax.Array) -> jax.Array
     return _deltas(network, passed, gradient)[0] @ _transpose(weight)
 
 
-def _deltas(network: MLP, passed: Pass, gradient: jax.Array, inner: jax.Array | float = 0.0) -> list[jax.Array]:
+def _deltas(network: MLP, passed: Pass, gradient: jax.Array) -> list[jax.Array]:
     """Gradients with respect to what each layer's activation was applied to, first layer first."""
-    deltas = [gradient * _slope(network.output, passed.output) + inner]
+    deltas = [gradient * _slope(network.output, passed.output)]
     for weight, x in zip(reversed(network.weights[1:]), reversed(passed.hidden), strict=True):
         deltas.append((deltas[-1] @ _transpose(weight)) * _slope(network.hidden, x))
     return deltas[::-1]

@@ -5,7 +5,9 @@ actors updated every `delay` critic steps, targets followed softly. With n = 1 t
 gradients of the actors are averaged, as in QD-PG. All functions are pure; the number of steps is not part of any shape.
 
 Two things that variants of TD3 add are optional and cost nothing when they are absent: a bonus on the reward that is
-computed for every minibatch, and a pull of the actors towards another policy.
+computed for every minibatch, and a pull of the actors towards another policy. Actors end in a tanh, as TD3's do, or in
+a linear layer whose output is clipped to the actions' range; these climb by inverting gradients (Hausknecht and Stone,
+2016), so that an action at the end of its range can always come back, which deep in a tanh it cannot.
 """
 
 from __future__ import annotations
@@ -46,11 +48,9 @@ class TD3Settings(ActorCriticSettings):
     target_noise: float = 0.2  # σ of target policy smoothing, in units of the largest action
     target_noise_clip: float = 0.5
     loss: Literal["mean", "sum"] = "mean"  # over the minibatch
-    saturation_cost: float = 0.0  # of the squares of what goes into the actors' tanh
-    leak: float = 0.0  # least slope of the actors' tanh for actions that should come back from where it is flat
+    reach: float = 1.0  # how far the last layer of actors without a tanh may go; actions end at 1
 
 
-_NEARLY_ONE = 1.0 - 1e-6  # the largest action whose tanh can be undone in single precision
 Twins = tuple[MLP, MLP]  # apart, not stacked: products of the two are faster one by one
 
 
@@ -266,24 +266,21 @@ def update_actors(
     """One step of every actor up its own deterministic policy gradient on the first critic, then its target's."""
     critic = critics.online[0]
     acted = forward(actors.online, batch.observation)
-    valued = forward(critic, _flat(batch.observation), _flat(acted.output))
+    clipped = actors.online.output == "linear"
+    action = jnp.clip(acted.output, -1.0, 1.0) if clipped else acted.output
+    valued = forward(critic, _flat(batch.observation), _flat(action))
     # Each actor's loss is minus the mean (or sum) of its own values.
     loss = jnp.full_like(valued.output, -1.0 / (settings.batch_size if settings.loss == "mean" else 1))
-    slope = input_gradient(critic, valued, loss).reshape(acted.output.shape)
+    slope = input_gradient(critic, valued, loss).reshape(action.shape)
     if pull is not None:
         towards = forward(pull.policies, batch.observation).output
         share = 1.0 / (towards.shape[-1] * (settings.batch_size if settings.loss == "mean" else 1))
-        slope += share * pull.strength[:, None, None] * (acted.output - towards)
-    inner: jax.Array | float = 0.0
-    if settings.saturation_cost:
-        # Deep in the tanh the value's gradient vanishes, and a policy that is wrong there could never turn back.
-        inside = jnp.arctanh(jnp.clip(acted.output, -_NEARLY_ONE, _NEARLY_ONE))
-        inner = -2.0 * settings.saturation_cost * loss[0, 0] * inside
-    if settings.leak:
-        # The slope of the tanh is 1 - y². Where the loss falls towards 0, it is taken for no less than the leak.
-        missing = jnp.maximum(settings.leak - (1.0 - acted.output**2), 0.0)
-        inner += jnp.where(slope * acted.output > 0, slope * missing, 0.0)
-    gradient = parameter_gradient(actors.online, acted, slope, inner)
+        slope += share * pull.strength[:, None, None] * (action - towards)
+    if clipped:
+        # Inverting gradients: the way out of the reach is braked more and more, the way back never.
+        part = acted.output / settings.reach
+        slope *= jnp.where(slope < 0, 1.0 - part, 1.0 + part)
+    gradient = parameter_gradient(actors.online, acted, slope)
     steps, state = direction(settings).update(gradient, actors.optimiser)
     online = jax.tree.map(
         lambda p, step: p - actors.rates.reshape(-1, *[1] * (p.ndim - 1)) * step, actors.online, steps
