@@ -14,15 +14,18 @@ from qdpg.report.figures import save_figure
 
 AGENTS = (4, 8, 16, 32, 64)
 BATCHES = (64, 128, 256, 512, 1024)  # of four agents each
-_NAMES = ("point", "ant29")
+NAMES = ("point", "ant29")
 
 
 def measure_scaling(
-    turns: int = 5, agents: tuple[int, ...] = AGENTS, batches: tuple[int, ...] = BATCHES
+    turns: int = 5,
+    agents: tuple[int, ...] = AGENTS,
+    batches: tuple[int, ...] = BATCHES,
+    names: tuple[str, ...] = NAMES,
 ) -> dict[str, dict[str, float]]:
     """Milliseconds of a vector step by number of agents and by size of minibatch, and the exponent of their growth."""
     results = {}
-    for name in _NAMES:
+    for name in names:
         workload = replace(WORKLOADS[name], steps=WORKLOADS[name].steps // 4)
         replay = fill_replay(workload)
         for what, sizes in (("agents", agents), ("minibatch", batches)):
@@ -45,9 +48,9 @@ def measure_scaling(
 def draw_scaling(results: dict[str, dict[str, float]], directory: Path) -> Path:
     """Draw what `measure_scaling` returned, beside straight proportion, and return the figure's path."""
     figure = Figure(figsize=(9, 3.6), dpi=120, layout="constrained")
-    panels = figure.subplots(1, 2)
+    panels, names = figure.subplots(1, 2), dict.fromkeys(key.split(", ")[0] for key in results)
     for panel, what in zip(panels, ("agents", "minibatch"), strict=True):
-        for name in _NAMES:
+        for name in names:
             costs = {int(size): cost for size, cost in results[f"{name}, {what}"].items() if size != "exponent"}
             sizes, values = np.array(list(costs)), np.array(list(costs.values()))
             (line,) = panel.loglog(sizes, values, "o-", label=name)
