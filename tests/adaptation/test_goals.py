@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from made_up import collection
 
-from qdpg.adaptation.goals import draw_goals, movable, move_goal, play_elites, scores
+from qdpg.adaptation.goals import draw_goals, known_ways, movable, move_goal, play_elites, scores
 from qdpg.errors import UserError
 from qdpg.learn.networks import init_population
 from qdpg.play.acting import NO_NOISE
@@ -45,6 +45,12 @@ def test_own_starts_are_those_the_elites_were_stored_for_and_fresh_ones_are_not(
     np.testing.assert_array_equal(fresh.descriptors, again.descriptors)
     for one, two in ((own, fresh), (fresh, other)):
         assert (one.descriptors[:, 0] != two.descriptors[:, 0]).any(axis=1).all()
+
+
+def test_known_ways_are_means_of_what_was_visited():
+    elites = collection(np.zeros((5, 2)), seed=3)
+    alone = [play_elites(POINT, elites, "own", 0).descriptors[i, 1:].mean(axis=0) for i in range(5)]
+    np.testing.assert_allclose(known_ways(POINT, elites), alone, rtol=1e-5)
 
 
 def test_ants_are_judged_as_they_are_played():

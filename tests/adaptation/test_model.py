@@ -43,6 +43,12 @@ def test_features_are_shares_of_the_range_and_weighted_fitness():
     assert not features(collection([[0, 0]]), Settings())[:, 2].any(), "equal fitness tells nothing"
 
 
+def test_ways_come_between_descriptors_and_fitness():
+    elites, ways = collection([[-1, 0], [1, 0.5]], [-300.0, -100.0]), np.array([[0.0, 0.0], [1.0, -1.0]])
+    expected = [[0, 0.5, 0.25, 0.25, 0], [1, 0.75, 0.5, 0, 1]]
+    np.testing.assert_allclose(features(elites, Settings(way_weight=0.5), ways), expected)
+
+
 def test_scores_count_by_their_differences_only():
     scores, tried = np.array([-3.0, -1.0, -2.0]), [0, 5, 10]
     np.testing.assert_allclose(worth(1000 * scores - 7, tried), worth(scores, tried), rtol=1e-9)

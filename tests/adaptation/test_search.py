@@ -200,6 +200,29 @@ def test_a_file_of_another_search_is_refused(saved):
         adapt(ELITES, distance, trials=4, state=saved, settings=Settings(kappa=2.0))
 
 
+def test_a_search_that_knew_other_ways_is_refused(saved):
+    with pytest.raises(UserError, match="begun with another collection"):
+        adapt(ELITES, distance, trials=4, state=saved, ways=np.zeros((144, 2)))
+
+
+def test_ways_tell_apart_what_ends_alike():
+    """A hundred elites end in the same place; those that came by on the left score best."""
+    elites, ways = collection(np.zeros((100, 2))), np.random.default_rng(0).uniform(-1, 1, (100, 2))
+    found, blind = ([], [])
+    for known, best in ((ways, found), (None, blind)):
+        search = Adaptation(elites, ways=known)
+        for _ in range(10):
+            row = search.ask()
+            best.append(search.tell(row, -abs(ways[row, 0] + 0.9)).score)
+    assert max(found) > -0.1
+    assert np.mean(found) > np.mean(blind)
+
+
+def test_ways_of_another_collection_are_refused():
+    with pytest.raises(UserError, match=r"ways are \(3, 2\), but must be \(144, 2\)"):
+        Adaptation(ELITES, ways=np.zeros((3, 2)))
+
+
 def test_a_place_that_cannot_be_written_is_one_clear_sentence(tmp_path):
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(UserError, match="cannot save the search"):

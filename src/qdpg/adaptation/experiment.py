@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from qdpg.adaptation.goals import Starts, draw_goals, movable, play_elites, scores
+from qdpg.adaptation.goals import Starts, draw_goals, known_ways, movable, play_elites, scores
 from qdpg.adaptation.model import Settings
 from qdpg.adaptation.search import Adaptation, check_budget
 from qdpg.errors import UserError
@@ -111,12 +111,13 @@ def run_experiment(
     goal_seed, start_seed, choice_seed = np.random.SeedSequence(seed).spawn(3)
     places = draw_goals(goal_task, goals, np.random.default_rng(goal_seed))
     played = play_elites(goal_task, elites, starts, int(start_seed.generate_state(1)[0]))
+    ways = known_ways(goal_task, elites)  # known before any trial
     rng = np.random.default_rng(choice_seed)
     tried, drawn = np.zeros((goals, trials), int), np.zeros((goals, trials), int)
     all_scores = np.zeros((goals, len(elites)))
     for number, goal in enumerate(places):
         all_scores[number] = scores(goal_task, played, goal)
-        search = Adaptation(elites, settings)
+        search = Adaptation(elites, settings, ways=ways)
         for _ in range(trials):
             elite = search.ask()
             search.tell(elite, all_scores[number, elite])

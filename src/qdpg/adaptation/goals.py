@@ -72,6 +72,13 @@ def play_elites(task: GoalTask, elites: Collection, starts: Starts, seed: int) -
     return player.play(elites.population(), seeds, noise=NO_NOISE, record=False)
 
 
+def known_ways(task: GoalTask, elites: Collection) -> np.ndarray:
+    """Mean descriptors along the way of every elite in the episode it was stored for, had no goal ended it, [N, D]."""
+    played = play_elites(task, elites, "own", seed=0)
+    steps = played.played()[:, :, None]
+    return (played.descriptors[:, 1:] * steps).sum(axis=1) / steps.sum(axis=1)
+
+
 def scores(task: GoalTask, played: Rollouts, goal: np.ndarray) -> np.ndarray:
     """What every elite scores for another goal, [N]: the fitness of its episode, had the goal been there.
 

@@ -28,6 +28,8 @@ class Settings:
         fitness_weight: How much elites differ by their stored fitness, beside their descriptors: this share of the
             descriptors' range from the worst to the best. Of two elites that end in the same place, one may have gone
             straight there and the other in circles; their stored fitness tells them apart.
+        way_weight: How much they differ by where they were on average on their way, if that is given, in the same unit.
+            An elite may pass a goal on its way to somewhere else.
         noise: Variance of a score from episode to episode, as a share of the scores' own variance.
         acquisition: What the next elite must have most of: "ucb" (expected score + kappa · standard deviation) or "ei"
             (expected improvement over the best tried elite).
@@ -38,6 +40,7 @@ class Settings:
     nu: float = 2.5
     length_scales: tuple[float, ...] = (0.1, 0.2, 0.6)
     fitness_weight: float = 1.0
+    way_weight: float = 1.0
     noise: float = 0.01
     acquisition: Literal["ucb", "ei"] = "ucb"
     kappa: float = 1.0
@@ -50,16 +53,25 @@ class Settings:
             raise UserError(
                 "the adaptation's length_scales and noise must be positive, and there must be a length scale."
             )
-        if not (self.fitness_weight >= 0 and self.kappa >= 0):
-            raise UserError("the adaptation's fitness_weight and kappa must not be negative.")
+        if not min(self.fitness_weight, self.way_weight, self.kappa) >= 0:
+            raise UserError("the adaptation's fitness_weight, way_weight and kappa must not be negative.")
 
 
-def features(collection: Collection, settings: Settings) -> np.ndarray:
-    """What the model tells elites apart by, [N, D + 1]: descriptors in shares of their range, and weighted fitness."""
+def features(collection: Collection, settings: Settings, ways: np.ndarray | None = None) -> np.ndarray:
+    """What the model tells elites apart by, [N, F].
+
+    First come the D descriptors, in shares of their range; then the weighted way, if given; then the weighted fitness.
+
+    Args:
+        collection: N elites.
+        settings: The weights.
+        ways: [N, D], mean descriptors along each elite's way.
+    """
     spec, fitness = collection.spec, collection.fitness
     low, high = np.array(spec.descriptor_low), np.array(spec.descriptor_high)
     rank = (fitness - fitness.min()) / (np.ptp(fitness) or 1.0)
-    return np.column_stack([(collection.behaviours - low) / (high - low), settings.fitness_weight * rank])
+    between = [] if ways is None else [settings.way_weight * (ways - low) / (high - low)]
+    return np.column_stack([(collection.behaviours - low) / (high - low), *between, settings.fitness_weight * rank])
 
 
 def desirability(

@@ -48,7 +48,11 @@ class Adaptation:
     """A search for the elite that scores highest. `ask` for an elite, play it, `tell` its score."""
 
     def __init__(
-        self, collection: Collection, settings: Settings | None = None, state: Path | str | None = None
+        self,
+        collection: Collection,
+        settings: Settings | None = None,
+        state: Path | str | None = None,
+        ways: np.ndarray | None = None,
     ) -> None:
         """Begin, or go on where `state` says.
 
@@ -56,14 +60,18 @@ class Adaptation:
             collection: The elites to choose from.
             settings: How to choose.
             state: A JSON file to keep the trials in, whole after every `tell`; it need not be there yet.
+            ways: [N, D], mean descriptors along each elite's way, for example `known_ways(task, collection)`.
 
         Raises:
-            UserError: The collection is empty, or the file is damaged or belongs to another search.
+            UserError: The collection is empty, the ways are not its own, or the file is damaged or belongs to another
+                search.
         """
         if not len(collection):
             raise UserError("the collection is empty; train longer.")
+        if ways is not None and np.shape(ways) != collection.behaviours.shape:
+            raise UserError(f"the ways are {np.shape(ways)}, but must be {collection.behaviours.shape}, one per elite.")
         self.collection, self.settings = collection, settings or Settings()
-        self._places = features(collection, self.settings)
+        self._ways, self._places = ways, features(collection, self.settings, ways)
         self._prior = collection.fitness if self.settings.prior == "fitness" else np.zeros(len(collection))
         self._state = None if state is None else Path(state)
         self.trials: list[Trial] = [] if self._state is None or not self._state.exists() else self._read(self._state)
@@ -79,7 +87,7 @@ class Adaptation:
         if len(self.trials) == len(self.collection):
             raise UserError(f"all {len(self.collection)} elites were tried.")
         if not self.trials:
-            behaviours = self._places[:, :-1]
+            behaviours = self._places[:, : self.collection.spec.descriptor_size]
             middle = ((behaviours - behaviours.mean(axis=0)) ** 2).sum(axis=1)
             return int(np.lexsort((middle, -self._prior))[0])
         tried = np.array([trial.elite for trial in self.trials])
@@ -141,8 +149,9 @@ class Adaptation:
 
     def _about(self) -> dict[str, Any]:
         """What a saved search belongs to."""
-        elites = hashlib.sha256(np.ascontiguousarray(self.collection.behaviours).tobytes())
-        elites.update(np.ascontiguousarray(self.collection.fitness).tobytes())
+        elites = hashlib.sha256()
+        for part in (self.collection.behaviours, self.collection.fitness, self._ways):
+            elites.update(b"" if part is None else np.ascontiguousarray(part).tobytes())
         settings = json.loads(json.dumps(dataclasses.asdict(self.settings)))
         return {"elites": len(self.collection), "checksum": elites.hexdigest(), "settings": settings}
 
@@ -189,6 +198,7 @@ def adapt(
     trials: int = 20,
     state: Path | str | None = None,
     settings: Settings | None = None,
+    ways: np.ndarray | None = None,
     say: Callable[[str], None] = lambda sentence: print(sentence, file=sys.stderr),
 ) -> Adaptation:
     """Find a good policy for something new, with `trials` real episodes at most.
@@ -203,6 +213,7 @@ def adapt(
         trials: The budget, earlier trials of a saved search included.
         state: A JSON file that the search is saved in after every trial.
         settings: How the next policy is chosen.
+        ways: [N, D], mean descriptors along each policy's way, if known; see `known_ways`.
         say: Takes a sentence about every trial that failed.
 
     Returns:
@@ -213,7 +224,7 @@ def adapt(
             trial worked.
     """
     check_budget(collection, trials)
-    search = Adaptation(collection, settings, state)
+    search = Adaptation(collection, settings, state, ways)
     while len(search.trials) < trials:
         elite = search.ask()
         try:
