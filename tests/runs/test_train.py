@@ -203,9 +203,10 @@ def test_elites_are_readable_without_qdpg(tmp_path, train):
     arrays = load_file(tmp_path / "run" / "elites" / "elites.safetensors")
     row = int(arrays["fitness"].argmax())
     x = np.array([0.1, -0.8], np.float32)
+    assert (about["policy"]["hidden"], about["policy"]["output"]) == ("relu", "linear")
     for i in range(len(about["policy"]["sizes"]) - 1):
         x = x @ arrays[f"weight_{i}"][row] + arrays[f"bias_{i}"][row]
-        x = np.tanh(x) if i == len(about["policy"]["sizes"]) - 2 else np.maximum(x, 0)
+        x = np.clip(x, -1, 1) if i == len(about["policy"]["sizes"]) - 2 else np.maximum(x, 0)
     best = load_run(tmp_path / "run").elites.best()
     np.testing.assert_allclose(best.act(np.array([0.1, -0.8])), x, rtol=1e-6)
     assert best.fitness == trainer.algorithm.elites.best_fitness
