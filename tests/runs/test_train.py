@@ -12,8 +12,8 @@ import time
 import numpy as np
 import psutil
 import pytest
-from conftest import SMALL, Silent
 from safetensors.numpy import load_file
+from small_runs import SMALL, Silent
 
 from qdpg.errors import DivergedError, UserError
 from qdpg.memory.replay import NOVELTY

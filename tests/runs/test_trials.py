@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from conftest import Silent
+from small_runs import Silent
 
 from qdpg.algorithms.registry import config_to_json, make_config
 from qdpg.cli import verify
