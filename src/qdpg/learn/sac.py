@@ -26,10 +26,11 @@ from qdpg.learn.td3 import (
     ActorCriticSettings,
     Batch,
     Critics,
+    critic_gradient,
     direction,
     draw_slots,
-    fit_critics,
     init_critics,
+    step_critics,
     take_batch,
 )
 from qdpg.memory.replay import ReplayView
@@ -198,7 +199,8 @@ def _update_critics(
     values = [forward(target, batch.following, drawn.action).output for target in agent.critics.target]
     following = jnp.minimum(*values) - temperature * drawn.log_probability
     goal = batch.reward[:, None] + settings.discount * batch.continues[:, None] * following
-    return fit_critics(agent.critics, batch.pair, goal, 2.0 / settings.batch_size, settings)
+    gradient = critic_gradient(agent.critics.online, batch.pair, goal, 2.0 / settings.batch_size)
+    return step_critics(agent.critics, gradient, settings)
 
 
 def _actor_gradient(drawn: Drawn, critics: Critics, observation: jax.Array, temperature: jax.Array) -> jax.Array:

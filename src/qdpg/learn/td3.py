@@ -51,6 +51,8 @@ class TD3Settings(ActorCriticSettings):
     reach: float = 1.0  # how far the last layer of actors without a tanh may go; actions end at 1
 
 
+_CACHE = 2**19  # bytes, of a core's own cache
+
 Twins = tuple[MLP, MLP]  # apart, not stacked: products of the two are faster one by one
 
 
@@ -230,32 +232,55 @@ def update_critics(critics: Critics, policies: MLP, batch: Batch, noise: jax.Arr
         noise: [n, B, A] target smoothing noise.
         settings: Hyper-parameters.
     """
-    action = jnp.clip(forward(policies, batch.following).output + noise, -1.0, 1.0)
-    following = [forward(target, _flat(batch.following), _flat(action)).output for target in critics.target]
-    # All of [n · B, 1] from here on.
-    goal = batch.reward.reshape(-1, 1) + settings.discount * batch.continues.reshape(-1, 1) * jnp.minimum(*following)
     # The loss is the mean over actors of each one's loss over its minibatch, summed over the twins.
-    scale = 2.0 / (goal.size if settings.loss == "mean" else goal.size / settings.batch_size)
-    return fit_critics(critics, _flat(batch.pair), goal, scale, settings)
+    scale = 2.0 / (batch.reward.size if settings.loss == "mean" else batch.reward.shape[0])
+
+    def add_gradient(total: Twins, group: tuple[MLP, Batch, jax.Array]) -> tuple[Twins, None]:
+        policies, batch, noise = group
+        action = jnp.clip(forward(policies, batch.following).output + noise, -1.0, 1.0)
+        following = [forward(target, _flat(batch.following), _flat(action)).output for target in critics.target]
+        # All of [m, 1] from here on, m transitions.
+        reward, continues = batch.reward.reshape(-1, 1), batch.continues.reshape(-1, 1)
+        goal = reward + settings.discount * continues * jnp.minimum(*following)
+        gradient = critic_gradient(critics.online, _flat(batch.pair), goal, scale)
+        return jax.tree.map(jnp.add, total, gradient), None
+
+    groups = _count_groups(batch.reward.shape, critics.online[0])
+    split = jax.tree.map(lambda x: x.reshape(groups, -1, *x.shape[1:]), (policies, batch, noise))
+    none = jax.tree.map(jnp.zeros_like, critics.online)
+    gradient, _ = jax.lax.scan(add_gradient, none, split)
+    return step_critics(critics, gradient, settings)
 
 
-def fit_critics(
-    critics: Critics, pair: jax.Array, goal: jax.Array, scale: float, settings: ActorCriticSettings
-) -> Critics:
-    """One step of the twin critics towards `goal`, then a soft step of their targets.
+def _count_groups(shape: tuple[int, ...], critic: MLP) -> int:
+    """In how many groups the actors' minibatches [n, B] pass through the critics: all at once, or one by one.
+
+    Wide layers of many transitions do not fit into a core's cache; then one by one is about 6 % faster.
+    """
+    widest = max(bias.shape[-1] for bias in critic.biases)
+    return shape[0] if 4 * widest * shape[0] * shape[1] > _CACHE else 1
+
+
+def critic_gradient(online: Twins, pair: jax.Array, goal: jax.Array, scale: float) -> Twins:
+    """Gradient of the twin critics' squared errors.
 
     Args:
-        critics: What is updated.
+        online: The twins.
         pair: [m, O + A] observations and actions.
         goal: [m, 1] values that they are to have.
         scale: Factor from their errors to the gradient of the loss.
-        settings: Hyper-parameters.
     """
-    gradients = []
-    for online in critics.online:
-        passed = forward(online, pair)
-        gradients.append(parameter_gradient(online, passed, scale * (passed.output - goal)))
-    steps, state = direction(settings).update(tuple(gradients), critics.optimiser)
+    passes = [forward(critic, pair) for critic in online]
+    first, second = (
+        parameter_gradient(critic, passed, scale * (passed.output - goal))
+        for critic, passed in zip(online, passes, strict=True)
+    )
+    return first, second
+
+
+def step_critics(critics: Critics, gradient: Twins, settings: ActorCriticSettings) -> Critics:
+    """One step of the twin critics down a gradient, then a soft step of their targets."""
+    steps, state = direction(settings).update(gradient, critics.optimiser)
     online = jax.tree.map(lambda p, step: p - settings.critic_rate * step, critics.online, steps)
     return Critics(online, _follow(critics.target, online, settings.softness), state)
 
