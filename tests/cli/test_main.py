@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from qdpg.cli.main import join_settings
 from qdpg.version import __version__
 
 
@@ -18,6 +19,18 @@ def qdpg(*words, cwd=None):
 def test_version():
     done = qdpg("--version")
     assert (done.returncode, done.stdout) == (0, f"qdpg {__version__}\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "joined"),
+    [
+        ("play t --quiet", "play t --quiet"),
+        ("play t --set a=1 --seed 3 --set b=-2 c=x --quiet", "play t --seed 3 --quiet --set a=1 b=-2 c=x"),
+        ("play --set=a=1 t --set b=2", "play t --set a=1 b=2"),
+    ],
+)
+def test_settings_given_one_by_one_all_count(words, joined):
+    assert join_settings(words.split()) == joined.split()
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +48,7 @@ def own_tasks(tmp_path_factory):
         (["play", "point-mase"], "did you mean 'point-maze'"),
         (["play", "nothing-like-it"], "there is no task 'nothing-like-it'"),
         (["play", "point-maze", "--set", "task.goal"], "is not of the form key=value"),
+        (["play", "point-maze", "--set", "task.goal", "--set", "task.horizon=9"], "is not of the form key=value"),
         (["play", "point-maze", "--set", "task.gaol=1,2"], "has no option 'gaol'; did you mean 'goal'?"),
         (["play", "point-maze", "--set", "task.x=1"], "has no option 'x'; it has: goal, horizon"),
         (["play", "point-maze", "--set", "task.goal=left"], "option 'goal' of task 'point-maze' must be tuple"),

@@ -272,13 +272,32 @@ def bench(
     return command.run(what, turns, as_json, draw)
 
 
+def join_settings(arguments: list[str]) -> list[str]:
+    """Put what follows every `--set` behind a single one: of several, the parser would quietly keep only the last."""
+    rest: list[str] = []
+    settings: list[str] = []
+    into = rest
+    for argument in arguments:
+        if argument == "--set":
+            into = settings
+        elif argument.startswith("--set="):
+            settings.append(argument.removeprefix("--set="))
+        else:
+            into = rest if argument.startswith("-") else into
+            into.append(argument)
+    return [*rest, "--set", *settings] if settings else arguments
+
+
 def main() -> None:
     """Run the command line and exit: 0 done, 1 some of it failed, 2 bad input, 3 diverged, 130 interrupted."""
     if sys.argv[1:] == ["--version"]:
         print(f"qdpg {__version__}")
         sys.exit(0)
     try:
-        sys.exit(app.cli(prog="qdpg", description="Train collections of diverse, high-performing policies."))
+        arguments = join_settings(sys.argv[1:])
+        sys.exit(
+            app.cli(prog="qdpg", description="Train collections of diverse, high-performing policies.", args=arguments)
+        )
     except UserError as error:
         print(f"qdpg: {error}", file=sys.stderr)
         sys.exit(2)
