@@ -233,3 +233,18 @@ def test_d_pg_explores_more_than_its_noise_does():
             advance(algorithm, player)
         filled[ratio] = len(algorithm.elites)
     assert filled[0.5] >= filled[0.0] + 3, filled
+
+
+def test_policies_that_saw_scaled_observations_are_played_with_real_ones():
+    task = AntTrap(contact="left-out", horizon=20)
+    config = replace(SMALL, scaled=True, gradient_steps_ratio=0.0)
+    algorithm, player = QDPG(task.spec, config, seed=0), make_player(task)
+    assert len(algorithm.scale) == 29
+    generation, _ = advance(algorithm, player)
+    assert np.abs(generation.population.weights[0][:, 0]).max() < 1 / 16 / 29**0.5  # x is divided by 16
+    # Scaled for improvement, not improved, and scaled back, policies are their parents to the last bit.
+    parents = flatten_population(generation.population).tolist()
+    assert all(child in parents for child in flatten_population(algorithm.ask().population).tolist())
+    improved = QDPG(task.spec, replace(config, gradient_steps_ratio=0.5), seed=0)
+    advance(improved, player)
+    assert not any(child in parents for child in flatten_population(improved.ask().population).tolist())

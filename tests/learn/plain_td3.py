@@ -3,14 +3,17 @@
 import numpy as np
 
 
-def forward(network, x):
+def forward(network, x, hidden="relu"):
     """Return the output and what back-propagation needs. `network` is a list of (weight, bias), ReLU in between."""
-    trace = []
+    trace, size = [], None
     for i, (weight, bias) in enumerate(network):
-        trace.append(x)
+        trace.append((x, size))
         x = x @ weight + bias
         if i < len(network) - 1:
             x = np.maximum(x, 0)
+            if hidden == "normed":
+                size = np.sqrt((x**2).mean(axis=1, keepdims=True) + 1e-6)
+                x = x / size
     return x, trace
 
 
@@ -18,11 +21,13 @@ def backward(network, trace, gradient):
     """Return the gradients of all (weight, bias) and of the input, given that of the (pre-activation) output."""
     gradients = []
     for i in reversed(range(len(network))):
-        weight, _ = network[i]
-        gradients.append((trace[i].T @ gradient, gradient.sum(axis=0)))
+        (weight, _), (x, size) = network[i], trace[i]
+        gradients.append((x.T @ gradient, gradient.sum(axis=0)))
         gradient = gradient @ weight.T
+        if size is not None:  # through x = h / size(h)
+            gradient = gradient / size - x * (gradient * x).mean(axis=1, keepdims=True) / size
         if i > 0:
-            gradient = gradient * (trace[i] > 0)
+            gradient = gradient * (x > 0)
     return gradients[::-1], gradient
 
 
@@ -87,10 +92,10 @@ def improve(actors, critics, batches, settings, train_critics=True, output="tanh
                 pair, _, r, c, after = (np.asarray(x[j], np.float64) for x in batch)
                 next_action = np.clip(policy(targets[j], after, output)[0] + np.asarray(noise[j], np.float64), -1, 1)
                 pairs = np.concatenate([after, next_action], axis=1)
-                smaller = np.minimum(*(forward(t, pairs)[0][:, 0] for t in critic_targets))
+                smaller = np.minimum(*(forward(t, pairs, settings.critic_hidden)[0][:, 0] for t in critic_targets))
                 goal = r + settings.discount * c * smaller
                 for k, critic in enumerate(critics):
-                    value, trace = forward(critic, pair)
+                    value, trace = forward(critic, pair, settings.critic_hidden)
                     error = value[:, 0] - goal
                     gradients, _ = backward(critic, trace, scale * 2 * error[:, None] / len(error))
                     for i, layer in enumerate(gradients):
@@ -102,7 +107,8 @@ def improve(actors, critics, batches, settings, train_critics=True, output="tanh
             for j in range(number):
                 s = np.asarray(batch.observation[j], np.float64)
                 action, trace = policy(actors[j], s, output)
-                _, critic_trace = forward(critics[0], np.concatenate([s, np.clip(action, -1, 1)], axis=1))
+                pair = np.concatenate([s, np.clip(action, -1, 1)], axis=1)
+                _, critic_trace = forward(critics[0], pair, settings.critic_hidden)
                 _, pair_gradient = backward(critics[0], critic_trace, np.full((len(s), 1), -scale / len(s)))
                 slope = pair_gradient[:, s.shape[1] :]
                 if output == "tanh":

@@ -11,7 +11,7 @@ from qdpg.learn.networks import apply_mlp, init_mlp, init_population
 SIZES = (5, 16, 8, 3)
 
 
-@pytest.mark.parametrize("hidden", ["relu", "tanh"])
+@pytest.mark.parametrize("hidden", ["relu", "tanh", "normed"])
 @pytest.mark.parametrize("output", ["tanh", "linear"])
 def test_gradients_equal_automatic_ones(hidden, output):
     network = init_mlp(jax.random.key(0), SIZES, hidden=hidden, output=output)

@@ -59,14 +59,15 @@ def assert_close(network: MLP, plain, message, row: int | None = None):
         (3, (0.0, 1.0), {"discount": 0.9}),
         (2, (1.0, 1.0), {"delay": 3}),
         (2, (1.0, 0.0), {"output": "linear"}),
-        (2, (1.0, 0.0), {"output": "linear", "reach": 0.1}),
+        (2, (1.0, 0.0), {"output": "linear", "reach": 0.1, "critic_hidden": "normed"}),
+        (3, (0.0, 1.0), {"batch_size": 5000}),  # more than fits into a cache
         (3, (1.0, 0.0), {"optimiser": "sgd", "critic_rate": 1e-3, "actor_rate": 1e-3}),
         (2, (1.0, 0.0), {"optimiser": "sgd", "loss": "sum", "critic_rate": 1e-5, "actor_rate": 1e-4}),
     ],
 )
 def test_engine_equals_plain_td3(replay, number, weights, changes):
     output = changes.pop("output", "tanh")
-    settings = TD3Settings(batch_size=32, **{"actor_rate": 1e-4, "critic_rate": 1e-4, **changes})
+    settings = TD3Settings(**{"batch_size": 32, "actor_rate": 1e-4, "critic_rate": 1e-4, **changes})
     population = init_population(jax.random.key(1), number, SIZES, output=output)
     actors, critics = init_actors(population, settings), init_critics(jax.random.key(2), CRITIC_SIZES, settings)
     steps, weights = 11, jnp.array(weights)
@@ -197,6 +198,19 @@ def test_bonus_is_added_to_the_reward(replay):
         replay.view(), QUALITY, WORDS, 2, (2, 2), settings, jnp.int32(3), bonus=lambda states: 2.0 * states[..., 0]
     )
     np.testing.assert_allclose(more.reward, plain.reward + 2.0 * plain.following[..., 0], rtol=1e-6)
+
+
+def test_networks_see_scaled_observations(replay):
+    plain, noise = _draw(replay.view(), QUALITY, WORDS, 2, (2, 2), TD3Settings(batch_size=32), jnp.int32(3))
+    settings = TD3Settings(batch_size=32, scale=(2.0, 0.5))
+    scaled, same = _draw(replay.view(), QUALITY, WORDS, 2, (2, 2), settings, jnp.int32(3))
+    factors = np.array([0.5, 2.0])
+    np.testing.assert_array_equal(scaled.pair, plain.pair * np.append(factors, [1.0, 1.0]))
+    for name in ("observation", "following"):
+        np.testing.assert_array_equal(getattr(scaled, name), getattr(plain, name) * factors)
+    for name in ("reward", "continues"):
+        np.testing.assert_array_equal(getattr(scaled, name), getattr(plain, name))
+    np.testing.assert_array_equal(noise, same)
 
 
 def test_clipped_actions_come_back_and_stay_within_reach():

@@ -28,7 +28,7 @@ from qdpg.algorithms.pieces import (
     unpack_state,
 )
 from qdpg.errors import UserError
-from qdpg.learn.networks import MLP, count_parameters, init_mlp, init_population
+from qdpg.learn.networks import MLP, count_parameters, init_mlp, init_population, scale_inputs
 from qdpg.learn.td3 import Actors, Critics, TD3Settings, init_actors, init_critics
 from qdpg.learn.variation import iso_line
 from qdpg.memory.elites import Elites
@@ -70,6 +70,9 @@ class Config:
         rate_decades: Powers of ten below `actor_rate` over which the rates of policies improved for quality are spread,
             one drawn for each, uniformly in the logarithm; 0 in the paper.
         critic_rate: Learning rate of critics.
+        critic_hidden: Activation in critics; "normed" is a ReLU divided by its layer's root mean square.
+        scaled: Whether critics and policies being improved see observations divided by the task's typical sizes, where
+            it gives them. Policies that are played or stored have the division in their first layer.
         output: What policies end in: a tanh, as in TD3, or "linear", clipped to the actions' range; they then climb by
             inverting gradients.
         diversity_reach: How far from 0 the last layer of linear policies improved for diversity goes; actions end at 1.
@@ -119,6 +122,8 @@ class Config:
     actor_rate: float = 3e-4
     rate_decades: float = 0.0
     critic_rate: float = 3e-4
+    critic_hidden: Literal["relu", "normed"] = "relu"
+    scaled: bool = False
     output: Literal["tanh", "linear"] = "tanh"
     diversity_reach: float = 1.0
     quality_reach: float = 1.0
@@ -245,6 +250,7 @@ class QDPG(Counted):
         self.objectives, self.clock = OBJECTIVES[name], Clock()
         if config.population - round(config.genetic_share * config.population) < len(self.objectives):
             raise UserError(f"{name} needs a population with a policy per objective besides the bred ones; enlarge it.")
+        self.scale = spec.observation_scale if config.scaled else ()
         self.policy_sizes = (spec.observation_size, *config.hidden, spec.action_size)
         self.elites = Elites(
             spec, init_mlp(jax.random.key(0), self.policy_sizes, output=config.output), config.cells, seed
@@ -259,7 +265,7 @@ class QDPG(Counted):
         rng = np.random.default_rng([self.seed, self.generation])
         if self.generation == 0:
             number = config.initial_policies or config.population
-            population = init_population(key, number, self.policy_sizes, output=config.output)
+            population = self._for_play(init_population(key, number, self.policy_sizes, output=config.output))
             return Generation(population, draw_seeds(rng, number), self._noise(number), self._state.learners)
 
         gradient_steps = self._gradient_steps()
@@ -340,7 +346,8 @@ class QDPG(Counted):
 
     def _copy(self, objective: str, rows: np.ndarray, rng: np.random.Generator) -> Actors:
         """Make copies of the elites in `rows`, ready to be improved for `objective`."""
-        config, settings, policies = self.config, self._settings(objective), self.elites.policies(rows)
+        config, settings = self.config, self._settings(objective)
+        policies = scale_inputs(self.elites.policies(rows), settings.scale)
         if objective != "quality":
             return init_actors(policies, settings)
         rates = config.actor_rate * 10 ** -rng.uniform(0, config.rate_decades, len(rows))
@@ -353,14 +360,14 @@ class QDPG(Counted):
         critics, greedy = self._state.learners[objective]
         if greedy is None:
             actors, critics = self._climb(objective, actors, critics, key, steps, stop)
-            return actors.online, Learner(critics, None)
+            return self._for_play(actors.online), Learner(critics, None)
         greedy, critics = self._climb(objective, greedy, critics, key, steps, stop)
         if not len(actors.rates):  # the greedy actor is this objective's whole share
-            return greedy.online, Learner(critics, greedy)
+            return self._for_play(greedy.online), Learner(critics, greedy)
         actors, _ = self._climb(
             objective, actors, critics, jax.random.fold_in(key, 1), self.config.greedy_steps, stop, train_critics=False
         )
-        return join_policies(greedy.online, actors.online), Learner(critics, greedy)
+        return self._for_play(join_policies(greedy.online, actors.online)), Learner(critics, greedy)
 
     def _climb(
         self,
@@ -387,6 +394,10 @@ class QDPG(Counted):
             **options,
         )
 
+    def _for_play(self, policies: MLP) -> MLP:
+        """Policies for observations as they are, of policies for scaled ones."""
+        return scale_inputs(policies, 1.0 / np.array(self.scale))
+
     def _refresh_novelty(self) -> None:
         """Bring the stored diversity rewards up to date with 𝔸, which changes only between generations."""
         with self.clock.time("novelty"):
@@ -408,9 +419,12 @@ class QDPG(Counted):
         return {"state_novelty": along.sum(axis=1), "solution_novelty": nearest.novelty(rollouts.behaviours)}
 
     def _settings(self, objective: str) -> TD3Settings:
+        config = self.config
         if objective == "diversity":
-            return td3_settings(self.config, discount=self.config.diversity_discount, reach=self.config.diversity_reach)
-        return td3_settings(self.config, reach=self.config.quality_reach)
+            changes = {"discount": config.diversity_discount, "reach": config.diversity_reach}
+        else:
+            changes = {"reach": config.quality_reach}
+        return td3_settings(config, scale=self.scale, **changes)
 
     def _init_learners(self) -> dict[str, Learner]:
         sizes = (self.spec.observation_size + self.spec.action_size, *self.config.hidden, 1)

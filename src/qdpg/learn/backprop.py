@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from qdpg.learn.networks import ACTIVATIONS, MLP, Activation
+from qdpg.learn.networks import ACTIVATIONS, MLP, Activation, size_of
 
 
 class Pass(NamedTuple):
@@ -21,21 +21,22 @@ class Pass(NamedTuple):
 
     inputs: tuple[jax.Array, ...]  # [..., B, fan_in] of each part of the first layer's input
     hidden: tuple[jax.Array, ...]  # [..., B, width] after each activation but the last
+    sizes: tuple[jax.Array | None, ...]  # [..., B, 1] what each of these was divided by, if it is "normed"
     output: jax.Array  # [..., B, fan_out]
 
 
 def forward(network: MLP, *inputs: jax.Array) -> Pass:
     """Apply `network` to the parts of its input, which need not be joined: their products are added instead."""
-    last = len(network.weights) - 1
     products = [part @ weight for part, weight in zip(inputs, _split_first(network, inputs), strict=True)]
     x = functools.reduce(jnp.add, products)
-    hidden = []
-    for layer, bias in enumerate(network.biases):
-        x = ACTIVATIONS[network.output if layer == last else network.hidden](x + bias[..., None, :])
-        if layer < last:
-            hidden.append(x)
-            x = x @ network.weights[layer + 1]
-    return Pass(inputs, tuple(hidden), x)
+    hidden, sizes = [], []
+    for layer, bias in enumerate(network.biases[:-1]):
+        x, size = _activate(network.hidden, x + bias[..., None, :])
+        hidden.append(x)
+        sizes.append(size)
+        x = x @ network.weights[layer + 1]
+    output = ACTIVATIONS[network.output](x + network.biases[-1][..., None, :])
+    return Pass(inputs, tuple(hidden), tuple(sizes), output)
 
 
 def parameter_gradient(network: MLP, passed: Pass, gradient: jax.Array) -> MLP:
@@ -63,14 +64,26 @@ def input_gradient(network: MLP, passed: Pass, gradient: jax.Array) -> jax.Array
 def _deltas(network: MLP, passed: Pass, gradient: jax.Array) -> list[jax.Array]:
     """Gradients with respect to what each layer's activation was applied to, first layer first."""
     deltas = [gradient * _slope(network.output, passed.output)]
-    for weight, x in zip(reversed(network.weights[1:]), reversed(passed.hidden), strict=True):
-        deltas.append((deltas[-1] @ _transpose(weight)) * _slope(network.hidden, x))
+    for weight, x, size in zip(network.weights[:0:-1], passed.hidden[::-1], passed.sizes[::-1], strict=True):
+        back = deltas[-1] @ _transpose(weight)
+        if size is not None:
+            back = (back - x * jnp.mean(back * x, axis=-1, keepdims=True)) / size
+        deltas.append(back * _slope(network.hidden, x))
     return deltas[::-1]
 
 
+def _activate(activation: Activation, x: jax.Array) -> tuple[jax.Array, jax.Array | None]:
+    """An activation's value, and what a "normed" one divided by."""
+    if activation != "normed":
+        return ACTIVATIONS[activation](x), None
+    y = jax.nn.relu(x)
+    size = size_of(y)
+    return y / size, size
+
+
 def _slope(activation: Activation, y: jax.Array) -> jax.Array | float:
-    """Derivative of an activation, given its value."""
-    if activation == "relu":
+    """Derivative of an activation, given its value; of a "normed" one, before the division."""
+    if activation in ("relu", "normed"):
         return (y > 0).astype(y.dtype)
     return 1.0 - y * y if activation == "tanh" else 1.0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Literal
 
 import equinox as eqx
@@ -10,10 +11,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-Activation = Literal["relu", "tanh", "linear", "gaussian"]
+Activation = Literal["relu", "tanh", "linear", "gaussian", "normed"]
+
+
+def size_of(x: jax.Array) -> jax.Array:
+    """Root mean square over the last axis, [..., 1]; a little more, so that it can be divided by."""
+    return jnp.sqrt(jnp.mean(x * x, axis=-1, keepdims=True) + 1e-6)
+
+
+def normed_relu(x: jax.Array) -> jax.Array:
+    """A ReLU whose outputs are divided by their root mean square, so that what comes out is never large."""
+    y = jax.nn.relu(x)
+    return y / size_of(y)
+
 
 # What a Gaussian policy's last layer gives is left as it is here: see `deviation` for what is made of it.
-ACTIVATIONS = {"relu": jax.nn.relu, "tanh": jnp.tanh, "linear": lambda x: x, "gaussian": lambda x: x}
+ACTIVATIONS = {
+    "relu": jax.nn.relu,
+    "tanh": jnp.tanh,
+    "linear": lambda x: x,
+    "gaussian": lambda x: x,
+    "normed": normed_relu,
+}
 
 # Logarithms of a Gaussian policy's deviations lie within this much of that, in [-5, 2] (CleanRL's SAC).
 LOG_DEVIATION, LOG_DEVIATION_REACH = -1.5, 3.5
@@ -93,6 +112,14 @@ def init_normalised(
     weights[-1] *= np.float32(output_scale)
     biases = [np.zeros((number, fan_out), np.float32) for _, fan_out in layers]
     return MLP(tuple(weights), tuple(biases), hidden, output)  # type: ignore[arg-type]
+
+
+def scale_inputs(network: MLP, factors: Sequence[float] | np.ndarray) -> MLP:
+    """A network, or N of them, that does with x what `network` does with `factors` · x. Exact for powers of two."""
+    if not len(factors):
+        return network
+    first = network.weights[0] * np.asarray(factors, np.float32)[:, None]
+    return MLP((first, *network.weights[1:]), network.biases, network.hidden, network.output)
 
 
 def count_parameters(*sizes: int) -> int:

@@ -24,7 +24,7 @@ import optax
 
 from qdpg.learn.backprop import forward, input_gradient, parameter_gradient
 from qdpg.learn.draws import random_bits, random_normal
-from qdpg.learn.networks import MLP, init_population
+from qdpg.learn.networks import MLP, Activation, init_population
 from qdpg.memory.replay import CONTINUES, NOVELTY, REWARD, ReplayView
 
 
@@ -38,6 +38,7 @@ class ActorCriticSettings:
     optimiser: Literal["adam", "sgd"] = "adam"
     actor_rate: float = 3e-4
     critic_rate: float = 3e-4
+    critic_hidden: Activation = "relu"  # activation in critics
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class TD3Settings(ActorCriticSettings):
     target_noise: float = 0.2  # σ of target policy smoothing, in units of the largest action
     target_noise_clip: float = 0.5
     loss: Literal["mean", "sum"] = "mean"  # over the minibatch
+    scale: tuple[float, ...] = ()  # [O] what networks see observations divided by; empty for nothing
     reach: float = 1.0  # how far the last layer of actors without a tanh may go; actions end at 1
 
 
@@ -92,7 +94,7 @@ class Batch(NamedTuple):
 
 def init_critics(key: jax.Array, sizes: tuple[int, ...], settings: ActorCriticSettings) -> Critics:
     """Draw twin critics of widths `sizes` (O + A, hidden …, 1); the targets start as copies."""
-    both = init_population(key, 2, sizes, output="linear")
+    both = init_population(key, 2, sizes, settings.critic_hidden, "linear")
     online = (jax.tree.map(lambda leaf: leaf[0], both), jax.tree.map(lambda leaf: leaf[1], both))
     return Critics(online, online, direction(settings).init(online))
 
@@ -146,7 +148,8 @@ def improve(
         settings: Hyper-parameters.
         train_critics: False keeps the critics frozen; then every step is an actor step.
         train_actors: False keeps the actors frozen.
-        bonus: A pytree that maps next observations [n, B, O] to what is added to their rewards [n, B].
+        bonus: A pytree that maps next observations [n, B, O], as networks see them, to what is added to their rewards
+            [n, B].
         pull: Towards which policies the actors are drawn, and how strongly.
     """
     number, sizes = actors.online.biases[-1].shape[0], (actors.online.sizes[0], actors.online.sizes[-1])
@@ -191,7 +194,7 @@ def _draw(
 ) -> tuple[Batch, jax.Array]:
     """Draw the minibatches of one step, uniformly with replacement, and the noise of its target actions [n, B, A]."""
     shape = (number, settings.batch_size)
-    batch = take_batch(replay, weights, draw_slots(replay, key, step, shape), sizes, bonus)
+    batch = take_batch(replay, weights, draw_slots(replay, key, step, shape), sizes, settings.scale, bonus)
     noise = settings.target_noise * random_normal(key, step, (*shape, sizes[1]), stream=1)
     return batch, jnp.clip(noise, -settings.target_noise_clip, settings.target_noise_clip)
 
@@ -206,6 +209,7 @@ def take_batch(
     weights: jax.Array,
     slots: jax.Array,
     sizes: tuple[int, int],
+    scale: tuple[float, ...] = (),
     bonus: Callable[[jax.Array], jax.Array] | None = None,
 ) -> Batch:
     """Read the transitions in `slots` [...]; `sizes` are those of observations and actions; see `improve`."""
@@ -213,6 +217,10 @@ def take_batch(
     rows = replay.rows[slots]
     following = replay.rows[(slots + 1) % replay.rows.shape[0], :observation_size]
     reward = weights[0] * rows[..., REWARD] + weights[1] * rows[..., NOVELTY]
+    if scale:
+        factors = 1.0 / np.array(scale, np.float32)
+        rows *= np.append(factors, np.ones(rows.shape[-1] - observation_size, np.float32))
+        following *= factors
     return Batch(
         pair=rows[..., : observation_size + action_size],
         observation=rows[..., :observation_size],

@@ -18,6 +18,10 @@ _QUADRANTS = ((1, 1), (-1, 1), (-1, -1), (1, -1))
 _ACTUATED = (4, 1, 2, 3)  # the order in which Gym's ant lists its legs' actuators
 _WALL_HALF_HEIGHT = 2.0
 
+# Typical sizes of joint positions and velocities; those of the torso's x and y depend on the task.
+POSITION_SCALE = (1.0,) * 13  # height, orientation, joints
+VELOCITY_SCALE = (2.0,) * 3 + (4.0,) * 3 + (8.0,) * 8  # along the axes, about them, joints
+
 QPOS_NOISE = 0.1  # uniform, on every coordinate of the start position
 QVEL_NOISE = 0.1  # standard deviation, on every start velocity
 

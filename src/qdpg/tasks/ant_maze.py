@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from qdpg.errors import UserError
-from qdpg.tasks.ant import AntBody, AntTask, build_ant
+from qdpg.tasks.ant import POSITION_SCALE, VELOCITY_SCALE, AntBody, AntTask, build_ant
 from qdpg.tasks.task import Box, Floor, GoalTask, Physics, TaskSpec
 
 LOW, HIGH = -30.0, 40.0  # the square world
@@ -65,6 +65,7 @@ class AntMaze(AntTask, GoalTask):
             solved=-10.0,
             fitness_floor=-92.0,  # the corner farthest from the goal
             evaluate_every=150_000,
+            observation_scale=(0.25, 0.25, *POSITION_SCALE, *VELOCITY_SCALE),
             references={"scripted": 0.0, "deceptive": -26.0, "random": -59.75, "motionless": -60.0},
             floor=Floor(
                 low=(LOW, LOW),

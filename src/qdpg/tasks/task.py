@@ -68,6 +68,8 @@ class TaskSpec:
         fitness_scale: Factor from rewards to fitness (1 unless rewards are scaled for training).
         solved: Fitness above which the task counts as solved, if there is such a thing.
         evaluate_every: Environment steps between two deterministic evaluations of a training run.
+        observation_scale: Typical sizes of the observations, [O], for algorithms that divide by them; best powers of
+            two, which lose no bit. Empty if nobody knows.
         references: Scores to compare with, by name ("motionless", "random", "deceptive", "scripted").
         floor: The map to draw under figures, if the first two descriptors are a position.
     """
@@ -87,6 +89,7 @@ class TaskSpec:
     fitness_floor: float = 0.0
     solved: float | None = None
     evaluate_every: int = 10_000
+    observation_scale: tuple[float, ...] = ()
     references: Mapping[str, float] = field(default_factory=dict)
     floor: Floor | None = None
 
