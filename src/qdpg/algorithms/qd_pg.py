@@ -28,7 +28,7 @@ from qdpg.algorithms.pieces import (
     unpack_state,
 )
 from qdpg.errors import UserError
-from qdpg.learn.networks import MLP, count_parameters, init_mlp, init_population, scale_inputs
+from qdpg.learn.networks import MLP, add_inputs, count_parameters, init_mlp, init_population, scale_inputs
 from qdpg.learn.td3 import Actors, Critics, TD3Settings, init_actors, init_critics
 from qdpg.learn.variation import iso_line
 from qdpg.memory.elites import Elites
@@ -72,7 +72,8 @@ class Config:
         critic_rate: Learning rate of critics.
         critic_hidden: Activation in critics; "normed" is a ReLU divided by its layer's root mean square.
         scaled: Whether critics and policies being improved see observations divided by the task's typical sizes, where
-            it gives them. Policies that are played or stored have the division in their first layer.
+            it gives them, and without those that are always zero. Policies that are played or stored have the division
+            in their first layer.
         output: What policies end in: a tanh, as in TD3, or "linear", clipped to the actions' range; they then climb by
             inverting gradients.
         diversity_reach: How far from 0 the last layer of linear policies improved for diversity goes; actions end at 1.
@@ -224,13 +225,19 @@ class State(NamedTuple):
 
 def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
     """What a run will take, known before anything is allocated."""
+    seen = len(seen_scale(spec, config))
     policy = count_parameters(spec.observation_size, *config.hidden, spec.action_size)
-    critic = count_parameters(spec.observation_size + spec.action_size, *config.hidden, 1)
+    critic = count_parameters(seen + spec.action_size, *config.hidden, 1)
     cells = config.cells if isinstance(config.cells, int) else math.prod(config.cells)
     learners = len(OBJECTIVES[name]) * 4 * (2 * critic + policy)  # online, target, and two moments of Adam
     state = 4 * (learners + cells * policy + config.visited_size * spec.descriptor_size)
-    replay = replay_bytes(config.replay_size, spec.observation_size, spec.action_size, spec.descriptor_size)
+    replay = replay_bytes(config.replay_size, seen, spec.action_size, spec.descriptor_size)
     return Footprint(memory=replay + 3 * state + 16 * config.population * policy, checkpoint=state, replay=replay)
+
+
+def seen_scale(spec: TaskSpec, config: Config) -> tuple[float, ...]:
+    """What the observations that networks see while they learn, the first of all, are divided by."""
+    return (spec.observation_scale if config.scaled else ()) or (1.0,) * spec.observation_size
 
 
 class QDPG(Counted):
@@ -250,12 +257,11 @@ class QDPG(Counted):
         self.objectives, self.clock = OBJECTIVES[name], Clock()
         if config.population - round(config.genetic_share * config.population) < len(self.objectives):
             raise UserError(f"{name} needs a population with a policy per objective besides the bred ones; enlarge it.")
-        self.scale = spec.observation_scale if config.scaled else ()
-        self.policy_sizes = (spec.observation_size, *config.hidden, spec.action_size)
-        self.elites = Elites(
-            spec, init_mlp(jax.random.key(0), self.policy_sizes, output=config.output), config.cells, seed
-        )
-        self.replay = Replay(config.replay_size, spec.observation_size, spec.action_size, spec.descriptor_size)
+        self.scale = np.array(seen_scale(spec, config))
+        self.seen_sizes = (len(self.scale), *config.hidden, spec.action_size)  # of policies that learn
+        sizes = (spec.observation_size, *config.hidden, spec.action_size)
+        self.elites = Elites(spec, init_mlp(jax.random.key(0), sizes, output=config.output), config.cells, seed)
+        self.replay = Replay(config.replay_size, len(self.scale), spec.action_size, spec.descriptor_size)
         self.visited = Visited(spec.descriptor_size, config.visited_size, config.visited_threshold, config.neighbours)
         self._state = State(0, 0, 0, self._init_learners())
 
@@ -265,7 +271,7 @@ class QDPG(Counted):
         rng = np.random.default_rng([self.seed, self.generation])
         if self.generation == 0:
             number = config.initial_policies or config.population
-            population = self._for_play(init_population(key, number, self.policy_sizes, output=config.output))
+            population = self._for_play(init_population(key, number, self.seen_sizes, output=config.output))
             return Generation(population, draw_seeds(rng, number), self._noise(number), self._state.learners)
 
         gradient_steps = self._gradient_steps()
@@ -347,7 +353,7 @@ class QDPG(Counted):
     def _copy(self, objective: str, rows: np.ndarray, rng: np.random.Generator) -> Actors:
         """Make copies of the elites in `rows`, ready to be improved for `objective`."""
         config, settings = self.config, self._settings(objective)
-        policies = scale_inputs(self.elites.policies(rows), settings.scale)
+        policies = scale_inputs(self.elites.policies(rows), self.scale)
         if objective != "quality":
             return init_actors(policies, settings)
         rates = config.actor_rate * 10 ** -rng.uniform(0, config.rate_decades, len(rows))
@@ -396,7 +402,7 @@ class QDPG(Counted):
 
     def _for_play(self, policies: MLP) -> MLP:
         """Policies for observations as they are, of policies for scaled ones."""
-        return scale_inputs(policies, 1.0 / np.array(self.scale))
+        return add_inputs(scale_inputs(policies, 1.0 / self.scale), self.spec.observation_size)
 
     def _refresh_novelty(self) -> None:
         """Bring the stored diversity rewards up to date with 𝔸, which changes only between generations."""
@@ -424,17 +430,17 @@ class QDPG(Counted):
             changes = {"discount": config.diversity_discount, "reach": config.diversity_reach}
         else:
             changes = {"reach": config.quality_reach}
-        return td3_settings(config, scale=self.scale, **changes)
+        return td3_settings(config, scale=tuple(self.scale) if config.scaled else (), **changes)
 
     def _init_learners(self) -> dict[str, Learner]:
-        sizes = (self.spec.observation_size + self.spec.action_size, *self.config.hidden, 1)
+        sizes = (len(self.scale) + self.spec.action_size, *self.config.hidden, 1)
         learners = {}
         for index, objective in enumerate(self.objectives):
             key = jax.random.fold_in(generation_key(self.seed, -1), index)
             settings = self._settings(objective)
             greedy = None
             if self.config.greedy_actor:
-                first = init_population(jax.random.fold_in(key, 1), 1, self.policy_sizes, output=self.config.output)
+                first = init_population(jax.random.fold_in(key, 1), 1, self.seen_sizes, output=self.config.output)
                 greedy = init_actors(first, settings)
             learners[objective] = Learner(init_critics(key, sizes, settings), greedy)
         return learners

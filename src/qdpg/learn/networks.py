@@ -115,11 +115,20 @@ def init_normalised(
 
 
 def scale_inputs(network: MLP, factors: Sequence[float] | np.ndarray) -> MLP:
-    """A network, or N of them, that does with x what `network` does with `factors` · x. Exact for powers of two."""
-    if not len(factors):
-        return network
-    first = network.weights[0] * np.asarray(factors, np.float32)[:, None]
+    """A network, or N of them, that does with x what `network` does with `factors` · x. Exact for powers of two.
+
+    Inputs beyond the last factor are cut off.
+    """
+    first = network.weights[0][..., : len(factors), :] * np.asarray(factors, np.float32)[:, None]
     return MLP((first, *network.weights[1:]), network.biases, network.hidden, network.output)
+
+
+def add_inputs(network: MLP, number: int) -> MLP:
+    """A network, or N of them, with further inputs behind its own, `number` in all, which have no effect."""
+    first = np.asarray(network.weights[0])
+    none = np.zeros((*first.shape[:-2], number - first.shape[-2], first.shape[-1]), np.float32)
+    weights = (np.concatenate([first, none], axis=-2), *network.weights[1:])
+    return MLP(weights, network.biases, network.hidden, network.output)  # type: ignore[arg-type]
 
 
 def count_parameters(*sizes: int) -> int:

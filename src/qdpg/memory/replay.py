@@ -34,7 +34,7 @@ class Replay:
 
         Args:
             capacity: Rows held at most (an episode of T steps takes T + 1).
-            observation_size: O.
+            observation_size: O, of each observation the first so many numbers.
             action_size: A.
             descriptor_size: D.
         """
@@ -62,7 +62,7 @@ class Replay:
         assert rollouts.actions is not None
         for n, length in enumerate(rollouts.lengths):
             rows = np.zeros((length + 1, self.rows.shape[1]), np.float32)
-            rows[:, : self.observation_size] = rollouts.observations[n, : length + 1]
+            rows[:, : self.observation_size] = rollouts.observations[n, : length + 1, : self.observation_size]
             rows[:length, self.observation_size : REWARD] = rollouts.actions[n, :length]
             rows[:length, REWARD] = rollouts.rewards[n, :length]
             rows[:length, CONTINUES] = 1.0

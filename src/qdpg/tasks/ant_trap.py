@@ -14,7 +14,7 @@ from qdpg.tasks.task import Box, Floor, Physics, TaskSpec
 
 WALLS = (Box(12, 0, 0.1, 2.6), Box(8.9, 2.6, 3, 0.1), Box(8.9, -2.6, 3, 0.1))
 LOW, HIGH = np.array([0.0, -8.0]), np.array([30.0, 8.0])  # descriptors are clipped to this
-SCALE = (16.0, 8.0, *POSITION_SCALE, *VELOCITY_SCALE, *(1.0,) * 84)  # of observations
+SCALE = (16.0, 8.0, *POSITION_SCALE, *VELOCITY_SCALE)  # of observations without contact forces
 HEALTHY = (0.2, 1.0)  # torso height outside which the episode ends
 CONTROL_COST, CONTACT_COST, SURVIVAL = 0.5, 0.0005, 1.0
 
@@ -54,7 +54,7 @@ class AntTrap(AntTask):
             descriptor_high=tuple(HIGH.tolist()),
             fitness_floor=-3000.0,  # full effort for nothing, to the end
             evaluate_every=150_000,
-            observation_scale=SCALE[: 29 if self.contact == "left-out" else 113],
+            observation_scale=SCALE + (1.0,) * 84 if self.measures_contact else SCALE,
             references={"scripted": 1600.0, "deceptive": 1225.0, "random": -18.0, "motionless": 1000.0},
             floor=Floor(low=(-3.0, -8.0), high=(30.0, 8.0), walls=WALLS, start=Box(0, 0, 0.1, 0.1), pull="forward"),
         )

@@ -69,7 +69,7 @@ class TaskSpec:
         solved: Fitness above which the task counts as solved, if there is such a thing.
         evaluate_every: Environment steps between two deterministic evaluations of a training run.
         observation_scale: Typical sizes of the observations, [O], for algorithms that divide by them; best powers of
-            two, which lose no bit. Empty if nobody knows.
+            two, which lose no bit. Left away at the end are observations that are always zero. Empty if nobody knows.
         references: Scores to compare with, by name ("motionless", "random", "deceptive", "scripted").
         floor: The map to draw under figures, if the first two descriptors are a position.
     """
