@@ -11,8 +11,19 @@ import pytest
 
 from qdpg.learn.backprop import forward
 from qdpg.learn.networks import MLP, apply_mlp, init_population
-from qdpg.learn.td3 import Batch, Pull, TD3Settings, _draw, improve, init_actors, init_critics, update_actors
-from qdpg.memory.replay import Replay
+from qdpg.learn.td3 import (
+    Batch,
+    Pull,
+    TD3Settings,
+    _draw,
+    draw_slots,
+    improve,
+    init_actors,
+    init_critics,
+    shaped_novelty,
+    update_actors,
+)
+from qdpg.memory.replay import CONTINUES, NOVELTY, Replay
 from qdpg.play.acting import Noise
 from qdpg.play.player import make_player
 from qdpg.tasks.point_maze import PointMaze
@@ -198,6 +209,27 @@ def test_bonus_is_added_to_the_reward(replay):
         replay.view(), QUALITY, WORDS, 2, (2, 2), settings, jnp.int32(3), bonus=lambda states: 2.0 * states[..., 0]
     )
     np.testing.assert_allclose(more.reward, plain.reward + 2.0 * plain.following[..., 0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_shaped_novelty_ranks_policies_as_before(ends):
+    """Its discounted sum is 1 − γ times that of the novelty, but for what only the first state decides."""
+    novelty, discount, steps = np.random.default_rng(0).uniform(size=51), 0.9, 50
+    continues = np.ones(steps)
+    continues[-1] = not ends
+    gained = shaped_novelty(novelty[:-1], novelty[1:], continues, discount)
+    by_then = discount ** np.arange(steps)
+    rest = 0.0 if ends else discount**steps * novelty[-1]  # what critics expect beyond: the potential there
+    assert (by_then * gained).sum() == pytest.approx((1 - discount) * (by_then * novelty[1:]).sum() - novelty[0] + rest)
+
+
+def test_batches_hold_the_novelty_gained(replay):
+    weights, before = jnp.array([0.0, 2.0]), replay.rows[:, NOVELTY]
+    settings = TD3Settings(batch_size=32, shaped=True)
+    batch, _ = _draw(replay.view(), weights, WORDS, 2, (2, 2), settings, jnp.int32(3))
+    slots = np.asarray(draw_slots(replay.view(), WORDS, jnp.int32(3), (2, 32)))
+    expected = shaped_novelty(before[slots], before[slots + 1], replay.rows[slots, CONTINUES], settings.discount)
+    np.testing.assert_allclose(batch.reward, 2.0 * expected, rtol=1e-6)
 
 
 def test_networks_see_scaled_observations(replay):

@@ -92,6 +92,8 @@ class Config:
         novelty: Mean distance (appendix), sum of distances (main text), or mean of squares (QDax).
         reward_scale: Factor on the environment's reward in the critics' eyes (fitness is untouched).
         novelty_scale: Factor on the diversity reward, likewise.
+        shaped: Whether the diversity reward of a step is what it gained in novelty, which ranks policies as before but
+            is far easier to learn; see `shaped_novelty`.
         genetic_share: Share of offspring made by iso+line variation instead of gradients (the paper's future work), of
             elites drawn with `quality_greed`.
         iso_sigma: Gaussian part of iso+line variation (PGA-ME's value).
@@ -141,6 +143,7 @@ class Config:
     novelty: NoveltyKind = "mean"
     reward_scale: float = 1.0
     novelty_scale: float = 1.0
+    shaped: bool = False
     genetic_share: float = 0.0
     iso_sigma: float = 0.005
     line_sigma: float = 0.05
@@ -407,7 +410,8 @@ class QDPG(Counted):
     def _refresh_novelty(self) -> None:
         """Bring the stored diversity rewards up to date with 𝔸, which changes only between generations."""
         with self.clock.time("novelty"):
-            slots = self.replay.playable_slots()
+            # Of a shaped reward, the last state of an episode has its part too.
+            slots = slice(len(self.replay)) if self.config.shaped else self.replay.playable_slots()
             novelty = self.visited.novelty(self.replay.descriptors[slots], self.config.novelty)
             self.replay.set_novelty(slots, novelty)
 

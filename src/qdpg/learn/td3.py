@@ -50,6 +50,7 @@ class TD3Settings(ActorCriticSettings):
     target_noise_clip: float = 0.5
     loss: Literal["mean", "sum"] = "mean"  # over the minibatch
     scale: tuple[float, ...] = ()  # [O] what networks see observations divided by; empty for nothing
+    shaped: bool = False  # whether the novelty reached counts, or what is gained in novelty; see `shaped_novelty`
     reach: float = 1.0  # how far the last layer of actors without a tanh may go; actions end at 1
 
 
@@ -194,7 +195,10 @@ def _draw(
 ) -> tuple[Batch, jax.Array]:
     """Draw the minibatches of one step, uniformly with replacement, and the noise of its target actions [n, B, A]."""
     shape = (number, settings.batch_size)
-    batch = take_batch(replay, weights, draw_slots(replay, key, step, shape), sizes, settings.scale, bonus)
+    slots = draw_slots(replay, key, step, shape)
+    batch = take_batch(
+        replay, weights, slots, sizes, settings.scale, bonus, settings.discount if settings.shaped else None
+    )
     noise = settings.target_noise * random_normal(key, step, (*shape, sizes[1]), stream=1)
     return batch, jnp.clip(noise, -settings.target_noise_clip, settings.target_noise_clip)
 
@@ -211,12 +215,20 @@ def take_batch(
     sizes: tuple[int, int],
     scale: tuple[float, ...] = (),
     bonus: Callable[[jax.Array], jax.Array] | None = None,
+    shaping: float | None = None,
 ) -> Batch:
-    """Read the transitions in `slots` [...]; `sizes` are those of observations and actions; see `improve`."""
+    """Read the transitions in `slots` [...]; `sizes` are those of observations and actions; see `improve`.
+
+    With a discount as `shaping`, novelty counts as its gain; see `shaped_novelty`.
+    """
     observation_size, action_size = sizes
     rows = replay.rows[slots]
-    following = replay.rows[(slots + 1) % replay.rows.shape[0], :observation_size]
-    reward = weights[0] * rows[..., REWARD] + weights[1] * rows[..., NOVELTY]
+    after = (slots + 1) % replay.rows.shape[0]
+    following = replay.rows[after, :observation_size]
+    novelty = rows[..., NOVELTY]
+    if shaping is not None:
+        novelty = shaped_novelty(novelty, replay.rows[after, NOVELTY], rows[..., CONTINUES], shaping)
+    reward = weights[0] * rows[..., REWARD] + weights[1] * novelty
     if scale:
         factors = 1.0 / np.array(scale, np.float32)
         rows *= np.append(factors, np.ones(rows.shape[-1] - observation_size, np.float32))
@@ -228,6 +240,16 @@ def take_batch(
         continues=rows[..., CONTINUES],
         following=following,
     )
+
+
+def shaped_novelty(before: jax.Array, after: jax.Array, continues: jax.Array, discount: float) -> jax.Array:
+    """What was gained in novelty by a step, from that of its two states.
+
+    This is 1 - γ times the novelty of the state reached, shaped with novelty as potential (Ng et al., 1999): values
+    change by what does not depend on the action, so policies are ranked as before. But the value of an action is no
+    longer a small difference of large numbers, which critics can hardly learn when a step moves a body by millimetres.
+    """
+    return (1.0 - discount + discount * continues) * after - before
 
 
 def update_critics(critics: Critics, policies: MLP, batch: Batch, noise: jax.Array, settings: TD3Settings) -> Critics:

@@ -97,7 +97,7 @@ class Replay:
         """Slots of the rows that can be sampled, [transitions] int32; a view."""
         return self._playable[: self._count]
 
-    def set_novelty(self, slots: np.ndarray, novelty: np.ndarray) -> None:
+    def set_novelty(self, slots: np.ndarray | slice, novelty: np.ndarray) -> None:
         """Write the diversity rewards [m] of the rows in `slots` [m]."""
         self.rows[slots, NOVELTY] = novelty
 
