@@ -12,7 +12,7 @@ from qdpg.algorithms.qd_pg import OBJECTIVES, QDPG, Config, footprint, preset
 from qdpg.errors import UserError
 from qdpg.learn.networks import apply_mlp, flatten_population
 from qdpg.learn.variation import iso_line
-from qdpg.memory.replay import NOVELTY
+from qdpg.memory.replay import NOVELTY, REWARD
 from qdpg.memory.visited import Visited
 from qdpg.play.player import make_player
 from qdpg.tasks.ant_trap import AntTrap
@@ -250,3 +250,21 @@ def test_policies_that_saw_scaled_observations_are_played_with_real_ones():
     improved = QDPG(task.spec, replace(config, gradient_steps_ratio=0.5), seed=0)
     advance(improved, player)
     assert not any(child in parents for child in flatten_population(improved.ask().population).tolist())
+
+
+def test_rewards_may_be_stored_as_gains():
+    task = PointMaze(goal=(0.0, -0.75), horizon=50)  # in the way, so that some episodes end
+    plain, shaped = (QDPG(task.spec, replace(SMALL, quality_shaped=on), seed=3) for on in (False, True))
+    rollouts = make_player(task).play(plain.ask().population, np.arange(4))
+    for algorithm in (plain, shaped):
+        algorithm.tell(algorithm.ask(), rollouts)
+    first = 0
+    for length, ends in zip(rollouts.lengths, rollouts.terminated, strict=True):
+        rows = slice(first, first + length)
+        reward, gained = plain.replay.rows[rows, REWARD], shaped.replay.rows[rows, REWARD]
+        before = np.append(reward[0], reward[:-1])
+        expected = reward - before
+        expected[-1] -= SMALL.discount * reward[-1] * ends
+        np.testing.assert_allclose(gained, expected, atol=1e-5)
+        first += length + 1
+    assert rollouts.terminated.any()

@@ -17,10 +17,10 @@ from qdpg.learn.td3 import (
     TD3Settings,
     _draw,
     draw_slots,
+    gain,
     improve,
     init_actors,
     init_critics,
-    shaped_novelty,
     update_actors,
 )
 from qdpg.memory.replay import CONTINUES, NOVELTY, Replay
@@ -212,12 +212,12 @@ def test_bonus_is_added_to_the_reward(replay):
 
 
 @pytest.mark.parametrize("ends", [True, False])
-def test_shaped_novelty_ranks_policies_as_before(ends):
+def test_gains_rank_policies_as_before(ends):
     """Its discounted sum is 1 − γ times that of the novelty, but for what only the first state decides."""
     novelty, discount, steps = np.random.default_rng(0).uniform(size=51), 0.9, 50
     continues = np.ones(steps)
     continues[-1] = not ends
-    gained = shaped_novelty(novelty[:-1], novelty[1:], continues, discount)
+    gained = gain(novelty[:-1], novelty[1:], continues, discount)
     by_then = discount ** np.arange(steps)
     rest = 0.0 if ends else discount**steps * novelty[-1]  # what critics expect beyond: the potential there
     assert (by_then * gained).sum() == pytest.approx((1 - discount) * (by_then * novelty[1:]).sum() - novelty[0] + rest)
@@ -228,7 +228,7 @@ def test_batches_hold_the_novelty_gained(replay):
     settings = TD3Settings(batch_size=32, shaped=True)
     batch, _ = _draw(replay.view(), weights, WORDS, 2, (2, 2), settings, jnp.int32(3))
     slots = np.asarray(draw_slots(replay.view(), WORDS, jnp.int32(3), (2, 32)))
-    expected = shaped_novelty(before[slots], before[slots + 1], replay.rows[slots, CONTINUES], settings.discount)
+    expected = gain(before[slots], before[slots + 1], replay.rows[slots, CONTINUES], settings.discount)
     np.testing.assert_allclose(batch.reward, 2.0 * expected, rtol=1e-6)
 
 

@@ -29,7 +29,7 @@ from qdpg.algorithms.pieces import (
 )
 from qdpg.errors import UserError
 from qdpg.learn.networks import MLP, add_inputs, count_parameters, init_mlp, init_population, scale_inputs
-from qdpg.learn.td3 import Actors, Critics, TD3Settings, init_actors, init_critics
+from qdpg.learn.td3 import Actors, Critics, TD3Settings, gain, init_actors, init_critics
 from qdpg.learn.variation import iso_line
 from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay, replay_bytes
@@ -69,6 +69,7 @@ class Config:
         actor_rate: Learning rate of policies (Table 3 gives one for all).
         rate_decades: Powers of ten below `actor_rate` over which the rates of policies improved for quality are spread,
             one drawn for each, uniformly in the logarithm; 0 in the paper.
+        diversity_decades: The same of policies improved for diversity.
         critic_rate: Learning rate of critics.
         critic_hidden: Activation in critics; "normed" is a ReLU divided by its layer's root mean square.
         scaled: Whether critics and policies being improved see observations divided by the task's typical sizes, where
@@ -92,8 +93,9 @@ class Config:
         novelty: Mean distance (appendix), sum of distances (main text), or mean of squares (QDax).
         reward_scale: Factor on the environment's reward in the critics' eyes (fitness is untouched).
         novelty_scale: Factor on the diversity reward, likewise.
-        shaped: Whether the diversity reward of a step is what it gained in novelty, which ranks policies as before but
-            is far easier to learn; see `shaped_novelty`.
+        diversity_shaped: Whether the diversity reward of a step is what it gained in novelty, which ranks policies as
+            before but is far easier to learn; see `gain`.
+        quality_shaped: The same with the environment's reward, for tasks that pay for being somewhere, not for moving.
         genetic_share: Share of offspring made by iso+line variation instead of gradients (the paper's future work), of
             elites drawn with `quality_greed`.
         iso_sigma: Gaussian part of iso+line variation (PGA-ME's value).
@@ -124,6 +126,7 @@ class Config:
     loss: Literal["mean", "sum"] = "mean"
     actor_rate: float = 3e-4
     rate_decades: float = 0.0
+    diversity_decades: float = 0.0
     critic_rate: float = 3e-4
     critic_hidden: Literal["relu", "normed"] = "relu"
     scaled: bool = False
@@ -143,7 +146,8 @@ class Config:
     novelty: NoveltyKind = "mean"
     reward_scale: float = 1.0
     novelty_scale: float = 1.0
-    shaped: bool = False
+    diversity_shaped: bool = False
+    quality_shaped: bool = False
     genetic_share: float = 0.0
     iso_sigma: float = 0.005
     line_sigma: float = 0.05
@@ -321,7 +325,7 @@ class QDPG(Counted):
             judged = rollouts.first(len(rollouts.seeds) - generation.scouts)
             accepted = self.visited.add(judged.descriptors[:, :-1][judged.played()])
         with self.clock.time("memory"):
-            self.replay.insert(rollouts)
+            self.replay.insert(self._shape(rollouts) if self.config.quality_shaped else rollouts)
             candidates = generation.candidates()
             status = self.elites.add(candidates, judged, self.generation)
         self._state = State(
@@ -357,10 +361,10 @@ class QDPG(Counted):
         """Make copies of the elites in `rows`, ready to be improved for `objective`."""
         config, settings = self.config, self._settings(objective)
         policies = scale_inputs(self.elites.policies(rows), self.scale)
-        if objective != "quality":
+        decades = config.rate_decades if objective == "quality" else config.diversity_decades
+        if not decades:
             return init_actors(policies, settings)
-        rates = config.actor_rate * 10 ** -rng.uniform(0, config.rate_decades, len(rows))
-        return init_actors(policies, settings, rates)
+        return init_actors(policies, settings, config.actor_rate * 10 ** -rng.uniform(0, decades, len(rows)))
 
     def _improve(
         self, actors: Actors, objective: str, key: jax.Array, steps: int, stop: Callable[[], bool]
@@ -403,6 +407,14 @@ class QDPG(Counted):
             **options,
         )
 
+    def _shape(self, rollouts: Rollouts) -> Rollouts:
+        """The same episodes with gains as rewards; what the first state is worth is taken to be the first reward."""
+        after = rollouts.rewards
+        before = np.concatenate([after[:, :1], after[:, :-1]], axis=1)
+        is_last = np.arange(after.shape[1]) == rollouts.lengths[:, None] - 1
+        continues = 1.0 - (is_last & rollouts.terminated[:, None])
+        return replace(rollouts, rewards=gain(before, after, continues, self.config.discount))
+
     def _for_play(self, policies: MLP) -> MLP:
         """Policies for observations as they are, of policies for scaled ones."""
         return add_inputs(scale_inputs(policies, 1.0 / self.scale), self.spec.observation_size)
@@ -411,7 +423,7 @@ class QDPG(Counted):
         """Bring the stored diversity rewards up to date with 𝔸, which changes only between generations."""
         with self.clock.time("novelty"):
             # Of a shaped reward, the last state of an episode has its part too.
-            slots = slice(len(self.replay)) if self.config.shaped else self.replay.playable_slots()
+            slots = slice(len(self.replay)) if self.config.diversity_shaped else self.replay.playable_slots()
             novelty = self.visited.novelty(self.replay.descriptors[slots], self.config.novelty)
             self.replay.set_novelty(slots, novelty)
 
@@ -434,7 +446,8 @@ class QDPG(Counted):
             changes = {"discount": config.diversity_discount, "reach": config.diversity_reach}
         else:
             changes = {"reach": config.quality_reach}
-        return td3_settings(config, scale=tuple(self.scale) if config.scaled else (), **changes)
+        shaped = config.diversity_shaped and objective != "quality"
+        return td3_settings(config, scale=tuple(self.scale) if config.scaled else (), shaped=shaped, **changes)
 
     def _init_learners(self) -> dict[str, Learner]:
         sizes = (len(self.scale) + self.spec.action_size, *self.config.hidden, 1)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -50,9 +50,11 @@ class TD3Settings(ActorCriticSettings):
     target_noise_clip: float = 0.5
     loss: Literal["mean", "sum"] = "mean"  # over the minibatch
     scale: tuple[float, ...] = ()  # [O] what networks see observations divided by; empty for nothing
-    shaped: bool = False  # whether the novelty reached counts, or what is gained in novelty; see `shaped_novelty`
+    shaped: bool = False  # whether the novelty reached counts, or what was gained in it; see `gain`
     reach: float = 1.0  # how far the last layer of actors without a tanh may go; actions end at 1
 
+
+Numbers = TypeVar("Numbers", jax.Array, np.ndarray)
 
 _CACHE = 2**19  # bytes, of a core's own cache
 
@@ -219,7 +221,7 @@ def take_batch(
 ) -> Batch:
     """Read the transitions in `slots` [...]; `sizes` are those of observations and actions; see `improve`.
 
-    With a discount as `shaping`, novelty counts as its gain; see `shaped_novelty`.
+    With a discount as `shaping`, novelty counts as its gain; see `gain`.
     """
     observation_size, action_size = sizes
     rows = replay.rows[slots]
@@ -227,7 +229,7 @@ def take_batch(
     following = replay.rows[after, :observation_size]
     novelty = rows[..., NOVELTY]
     if shaping is not None:
-        novelty = shaped_novelty(novelty, replay.rows[after, NOVELTY], rows[..., CONTINUES], shaping)
+        novelty = gain(novelty, replay.rows[after, NOVELTY], rows[..., CONTINUES], shaping)
     reward = weights[0] * rows[..., REWARD] + weights[1] * novelty
     if scale:
         factors = 1.0 / np.array(scale, np.float32)
@@ -242,12 +244,12 @@ def take_batch(
     )
 
 
-def shaped_novelty(before: jax.Array, after: jax.Array, continues: jax.Array, discount: float) -> jax.Array:
-    """What was gained in novelty by a step, from that of its two states.
+def gain(before: Numbers, after: Numbers, continues: Numbers, discount: float) -> Numbers:
+    """What was gained by a step in a quantity that its states have, such as novelty.
 
-    This is 1 - γ times the novelty of the state reached, shaped with novelty as potential (Ng et al., 1999): values
-    change by what does not depend on the action, so policies are ranked as before. But the value of an action is no
-    longer a small difference of large numbers, which critics can hardly learn when a step moves a body by millimetres.
+    This is 1 - γ times the quantity in the state reached, shaped with the quantity as potential (Ng et al., 1999):
+    values change by what does not depend on the action, so policies are ranked as before. But the value of an action is
+    no longer a small difference of large numbers, hard to learn when a step moves a body by a few centimetres.
     """
     return (1.0 - discount + discount * continues) * after - before
 
