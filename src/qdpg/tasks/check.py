@@ -57,6 +57,9 @@ def _check_spec(spec: TaskSpec) -> Iterator[str]:
             yield f"its {name}s have no finite bounds; give finite numbers as {name}_low and {name}_high."
         elif not (np.array(low) < high).all():
             yield f"its {name}_low {low} is not below its {name}_high {high}; give every {name} a range."
+    scale = spec.observation_scale
+    if len(scale) > spec.observation_size or not all(np.isfinite(s) and s > 0 for s in scale):
+        yield "its observation_scale must be positive numbers, one for each observation; leave it away if in doubt."
     if len(spec.descriptor_names) != spec.descriptor_size:
         names = ", ".join(spec.descriptor_names)
         yield f"its {spec.descriptor_size} descriptors are named {names}; give descriptor_names one name for each."
@@ -162,6 +165,11 @@ def _check_values(spec: TaskSpec, episodes: list[_Episode]) -> Iterator[str]:
         values = np.concatenate([np.stack(getattr(episode, f"{what}s")) for episode in episodes])
         if not np.isfinite(values).all():
             yield f"its {what}s are not always finite; look for divisions by zero, or for physics that blows up."
+        elif what == "observation" and (seen := len(spec.observation_scale)) and values[:, seen:].any():
+            yield (
+                f"its observations from number {seen} on are not always zero, but have no observation_scale; give them "
+                "one."
+            )
         elif what == "descriptor":
             low, high = np.array(spec.descriptor_low), np.array(spec.descriptor_high)
             slack = 1e-6 * (high - low)  # for rounding to float32
