@@ -260,7 +260,18 @@ def _tuned_for_ants(paper: Config, task: str) -> Config:
     )
     if task == "ant-trap":
         return ants
-    return replace(ants, quality_shaped=True, reward_scale=5.0, visited_threshold=4.0, cells=(14, 14))
+    return replace(  # a heavy ant, which needs all its strength, in a large place
+        ants,
+        diversity_reach=1.0,
+        quality_reach=1.0,
+        scout_noise=0.7,
+        quality_noise=0.7,
+        quality_shaped=True,
+        reward_scale=5.0,
+        visited_threshold=4.0,
+        cells=(14, 14),
+        initial_policies=4,
+    )
 
 
 class Learner(NamedTuple):
