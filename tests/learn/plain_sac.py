@@ -40,7 +40,7 @@ def improve(actor, critics, batches, settings):
         by_action = np.zeros_like(action)
         for i in range(size):  # each row climbs the critic that thinks less of it
             k = 0 if values[0][i] <= values[1][i] else 1
-            one = [x[i : i + 1] for x in traces[k]]
+            one = [(x[i : i + 1], None) for x, _ in traces[k]]
             by_action[i] = backward(critics[k], one, np.ones((1, 1)))[1][0, s.shape[1] :]
         by_mean = 2 * alpha * action - by_action * (1 - action**2)
         by_raw = (by_mean * std * now - alpha) * 3.5 * (1 - np.tanh(raw) ** 2)

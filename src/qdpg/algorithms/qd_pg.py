@@ -422,7 +422,7 @@ class QDPG(Counted):
         config, settings = self.config, self._settings(objective)
         policies = scale_inputs(self.elites.policies(rows), self.scale)
         decades = config.rate_decades if objective == "quality" else config.diversity_decades
-        if not decades:
+        if objective != "quality" and not decades:
             return init_actors(policies, settings)
         return init_actors(policies, settings, config.actor_rate * 10 ** -rng.uniform(0, decades, len(rows)))
 
