@@ -159,18 +159,17 @@ class Config:
 
 
 def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
-    """The settings of preset `name` for `task`, the same for all variants; an unknown task gets those of the ants.
+    """The settings of preset `name` for `task`, the same for all variants; an unknown task gets the paper's for ants.
 
     "paper" is Table 3 as printed. "tuned" departs from it: always by Adam, and for an unknown task by nothing else.
 
-    For point-maze: smaller minibatches and
-    fewer gradient steps; rewards scaled so that values are of the order of one, which small Adam steps can reach;
-    targets that follow faster; 𝔸 thinned out more, so that agents that stand at a wall do not fill it; scouts that
-    explore with noise correlated in time; policies whose last layer is linear, which never get stuck at the end of an
-    action's range; for quality better parents and steps of many sizes, since large ones lead back into the deceptive
-    optimum; and small random changes of good policies, for the last few points.
+    For point-maze: smaller minibatches and fewer gradient steps; rewards scaled so that values are of the order of one,
+    which small Adam steps can reach; targets that follow faster; 𝔸 thinned out more, so that agents that stand at a
+    wall do not fill it; scouts that explore with noise correlated in time; policies whose last layer is linear, which
+    never get stuck at the end of an action's range; for quality better parents and steps of many sizes, since large
+    ones lead back into the deceptive optimum; and small random changes of good policies, for the last few points.
 
-    For the ants (docs/research/ants.md tells what each of these is worth): critics with normed layers, and observations
+    For the ants (docs/research/ants.md tells what was tried): critics with normed layers, and observations
     of one size; policies whose last layer is linear and which act gently; a greedy actor per objective, improved as
     often as two cores allow, and steps of many sizes for the others; a diversity reward for gains in novelty, with 𝔸
     thinned out and many neighbours, so that novelty points the way from afar; noise correlated in time; bred offspring;
@@ -191,13 +190,13 @@ def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
         )
     if name == "paper":
         return paper
-    paper = replace(paper, optimiser="adam")
+    with_adam = replace(paper, optimiser="adam")
     if task in ("ant-trap", "ant-maze"):
-        return _tuned_for_ants(paper, task)
+        return _tuned_for_ants(with_adam, task)
     if task != "point-maze":
-        return paper
+        return with_adam
     return replace(
-        paper,
+        with_adam,
         actor_rate=1e-3,
         critic_rate=1e-3,
         batch_size=100,
@@ -224,9 +223,10 @@ def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
     )
 
 
-def _tuned_for_ants(paper: Config, task: str) -> Config:
+def _tuned_for_ants(base: Config, task: str) -> Config:
+    """What `tuned` changes for ant-trap or ant-maze; see `preset`."""
     ants = replace(
-        paper,
+        base,
         hidden=(128, 128),
         batch_size=128,
         actor_rate=1e-3,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from qdpg.learn.networks import ACTIVATIONS, MLP, Activation, size_of
+from qdpg.learn.networks import ACTIVATIONS, MLP, Activation, normed_relu
 
 
 class Pass(NamedTuple):
@@ -74,11 +74,7 @@ def _deltas(network: MLP, passed: Pass, gradient: jax.Array) -> list[jax.Array]:
 
 def _activate(activation: Activation, x: jax.Array) -> tuple[jax.Array, jax.Array | None]:
     """An activation's value, and what a "normed" one divided by."""
-    if activation != "normed":
-        return ACTIVATIONS[activation](x), None
-    y = jax.nn.relu(x)
-    size = size_of(y)
-    return y / size, size
+    return normed_relu(x) if activation == "normed" else (ACTIVATIONS[activation](x), None)
 
 
 def _slope(activation: Activation, y: jax.Array) -> jax.Array | float:

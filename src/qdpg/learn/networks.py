@@ -14,15 +14,11 @@ import numpy as np
 Activation = Literal["relu", "tanh", "linear", "gaussian", "normed"]
 
 
-def size_of(x: jax.Array) -> jax.Array:
-    """Root mean square over the last axis, [..., 1]; a little more, so that it can be divided by."""
-    return jnp.sqrt(jnp.mean(x * x, axis=-1, keepdims=True) + 1e-6)
-
-
-def normed_relu(x: jax.Array) -> jax.Array:
-    """A ReLU whose outputs are divided by their root mean square, so that what comes out is never large."""
+def normed_relu(x: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """A ReLU divided by the root mean square of its layer, so that it is never large; and that divisor, [..., 1]."""
     y = jax.nn.relu(x)
-    return y / size_of(y)
+    size = jnp.sqrt(jnp.mean(y * y, axis=-1, keepdims=True) + 1e-6)  # a little more, never zero
+    return y / size, size
 
 
 # What a Gaussian policy's last layer gives is left as it is here: see `deviation` for what is made of it.
@@ -31,7 +27,7 @@ ACTIVATIONS = {
     "tanh": jnp.tanh,
     "linear": lambda x: x,
     "gaussian": lambda x: x,
-    "normed": normed_relu,
+    "normed": lambda x: normed_relu(x)[0],
 }
 
 # Logarithms of a Gaussian policy's deviations lie within this much of that, in [-5, 2] (CleanRL's SAC).
