@@ -48,3 +48,13 @@ def test_the_greedy_actor_lives_on_and_is_always_played():
         np.testing.assert_array_equal(generation.population.weights[0][0], greedy.online.weights[0][0])
         assert int(greedy.optimiser.count) == 200 * (algorithm.generation - 1)  # every other of 400 steps
         assert algorithm._state.learners["quality"].greedy is greedy
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-3])
+def test_offspring_climb_at_a_rate_of_their_own(rate):
+    algorithm = small("pga-me", greedy_steps=30, offspring_rate=rate, **MANY)
+    advance(algorithm, make_player(TASK), 2)
+    before = algorithm.elites.sample(np.random.default_rng([0, 2]), 20).weights[0]
+    after = algorithm.ask().population.weights[0][1:21]
+    moved = np.abs(np.asarray(after) - before).max(axis=(1, 2))
+    assert (moved > 10 * rate).all() if rate else not moved.any()

@@ -13,6 +13,7 @@ import numpy as np
 from qdpg.algorithms import qd_pg
 from qdpg.algorithms.algorithm import Family
 from qdpg.algorithms.qd_pg import QDPG
+from qdpg.learn.networks import scale_inputs
 from qdpg.learn.td3 import Actors, init_actors
 
 
@@ -81,9 +82,9 @@ class PGAME(QDPG):
     def _gradient_steps(self) -> int:
         return self.config.critic_steps
 
-    def _select(self, objective: str, number: int, rng: np.random.Generator) -> Actors:
-        rates = np.full(number, self.config.offspring_rate)
-        return init_actors(self.elites.sample(rng, number), self._settings(objective), rates)
+    def _copy(self, objective: str, rows: np.ndarray, rng: np.random.Generator) -> Actors:
+        policies = scale_inputs(self.elites.policies(rows), self.scale)
+        return init_actors(policies, self._settings(objective), np.full(len(rows), self.config.offspring_rate))
 
 
 FAMILY = Family(Config, preset, qd_pg.footprint, PGAME)
