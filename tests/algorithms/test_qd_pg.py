@@ -268,3 +268,36 @@ def test_rewards_may_be_stored_as_gains():
         np.testing.assert_allclose(gained, expected, atol=1e-5)
         first += length + 1
     assert rollouts.terminated.any()
+
+
+def test_the_worst_of_several_starts_counts():
+    algorithm, player = QDPG(TASK.spec, replace(SMALL, starts=3, scouts=1), 0), make_player(TASK)
+    for _ in range(2):
+        generation = algorithm.ask()
+        rollouts = player.play(generation.population, generation.seeds, noise=generation.noise)
+        fitness = rollouts.fitness[:12].reshape(3, 4)
+        algorithm.tell(generation, rollouts)
+        assert len(generation.candidates().biases[0]) == 4
+        vectors = flatten_population(generation.population)[:12].reshape(3, 4, -1)
+        assert (vectors == vectors[0]).all() and len(set(generation.seeds)) == len(generation.seeds)
+        elites = algorithm.elites.data()
+        for vector, worst in zip(vectors[0], fitness.min(axis=0), strict=True):
+            stored = elites["objective"][(elites["solution"] == vector).all(axis=1)]
+            assert (stored == worst).all()
+    assert algorithm.steps == algorithm.replay.transitions == (12 + 13) * 50
+
+
+def test_greedy_actors_give_way_to_elites():
+    algorithm = QDPG(TASK.spec, replace(SMALL, greedy_actor=True, greedy_life=2, greedy_steps=0), 0)
+    advance(algorithm, make_player(TASK), 3)
+    assert algorithm._renew("quality", np.random.default_rng(0)) is algorithm._state.learners["quality"]
+    advance(algorithm, make_player(TASK))
+    elites = algorithm.elites.data()
+    best = algorithm._renew("quality", np.random.default_rng(0))
+    policies = algorithm.elites.policies(np.arange(len(elites["objective"])))
+    np.testing.assert_array_equal(best.greedy.online.weights[0][0], policies.weights[0][elites["objective"].argmax()])
+    assert int(best.greedy.optimiser.count) == 0 and best.critics is algorithm._state.learners["quality"].critics
+    novel = np.asarray(algorithm._renew("diversity", np.random.default_rng(0)).greedy.online.weights[0][0])
+    row = [i for i, weights in enumerate(policies.weights[0]) if np.array_equal(weights, novel)]
+    novelty = algorithm.visited.novelty(elites["measures"])
+    assert novelty[row[0]] >= np.median(novelty)

@@ -105,10 +105,14 @@ class Config:
         greedy_actor: Whether the critics of each objective are trained by a greedy policy of their own, which lives on
             from generation to generation and is played as one of the population, as in PGA-ME and QDax; the other
             offspring then climb frozen critics.
+        greedy_life: Generations after which greedy actors give way to copies of elites: for quality of the best, for
+            the others of one whose behaviour is novel. 0 lets them live on; 1 is near to the paper, where elites drawn
+            anew train the critics in every generation.
         greedy_steps: Climbing steps of each offspring with a greedy actor (QDax: 100).
         initial_policies: Random policies to start from; 0 means one population.
         parents_start: Whether policies improved for quality, and bred ones, are judged by an episode with the reset
             that their parent was stored for, so that a lucky start does not make an elite unbeatable.
+        starts: Episodes that each policy is judged by; the worst of them counts and is the one that is stored.
     """
 
     population: int = 4
@@ -153,9 +157,11 @@ class Config:
     line_sigma: float = 0.05
     quality_greed: float = 1.0
     greedy_actor: bool = False
+    greedy_life: int = 0
     greedy_steps: int = 100
     initial_policies: int = 0
     parents_start: bool = False
+    starts: int = 1
 
 
 def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
@@ -338,10 +344,12 @@ class QDPG(Counted):
         rng = np.random.default_rng([self.seed, self.generation])
         if self.generation == 0:
             number = config.initial_policies or config.population
-            population = self._for_play(init_population(key, number, self.seen_sizes, output=config.output))
-            return Generation(population, draw_seeds(rng, number), self._noise(number), self._state.learners)
+            first = self._for_play(init_population(key, number, self.seen_sizes, output=config.output))
+            population = join_policies(*[first] * config.starts)
+            seeds, again = draw_seeds(rng, number * config.starts), number * (config.starts - 1)
+            return Generation(population, seeds, self._noise(number * config.starts), self._state.learners, again)
 
-        gradient_steps = self._gradient_steps()
+        steps = self._gradient_steps()
         if "quality" not in self.objectives or len(self.objectives) > 1:
             self._refresh_novelty()
         bred = round(config.genetic_share * config.population)
@@ -351,13 +359,14 @@ class QDPG(Counted):
             for objective, share in zip(self.objectives, shares, strict=True)
         }
         selected = [self._copy(objective, rows, rng) for objective, rows in parents.items()]
+        learners = {objective: self._renew(objective, rng) for objective in self.objectives}
         mothers = self.elites.draw(rng, bred, config.quality_greed)
         with self.clock.time("gradients"):
             # Objectives do not see each other while they learn, so each has a thread of its own.
             with ThreadPoolExecutor(len(shares)) as pool:
                 improving = [
-                    pool.submit(self._improve, actors, objective, jax.random.fold_in(key, i), gradient_steps, stop)
-                    for i, (objective, actors) in enumerate(zip(self.objectives, selected, strict=True))
+                    pool.submit(self._improve, actors, learner, objective, jax.random.fold_in(key, i), steps, stop)
+                    for i, (actors, (objective, learner)) in enumerate(zip(selected, learners.items(), strict=True))
                 ]
             improved = [improvement.result() for improvement in improving]
             parts = [policies for policies, _ in improved]
@@ -367,27 +376,30 @@ class QDPG(Counted):
                 parts.append(iso_line(*pairs, rng, config.iso_sigma, config.line_sigma))
             scouts = (config.scouts, config.quality_scouts)[: len(self.objectives)]
             copies = [repeat_policies(part, number) for part, number in zip(parts, scouts, strict=False)]
-            population = join_policies(*parts, *copies)
+            population = join_policies(*parts * config.starts, *copies)
         check_finite(self.generation, population, {name: each.critics.online for name, each in learned.items()})
-        seeds = draw_seeds(rng, config.population + sum(scouts))
+        seeds = draw_seeds(rng, config.population * config.starts + sum(scouts))
         if config.parents_start:
             stored = self.elites.data()["seed"]
             last = config.population - bred  # behind it come the bred ones; those improved for quality end there
             seeds[last : config.population] = stored[mothers]
             if "quality" in parents:
                 seeds[last - len(parents["quality"]) : last] = stored[parents["quality"]]
-        return Generation(population, seeds, self._noise(config.population, scouts), learned, sum(scouts))
+        noise = self._noise(config.population * config.starts, scouts)
+        return Generation(population, seeds, noise, learned, len(seeds) - config.population)
 
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
         """Store the transitions in the replay memory, the states in 𝔸, and the policies in the grid."""
         with self.clock.time("novelty"):
             episodes = self._novelty_of_episodes(rollouts)
-            judged = rollouts.first(len(rollouts.seeds) - generation.scouts)
+            candidates = len(rollouts.seeds) - generation.scouts
+            judged = rollouts.first(candidates * self.config.starts)
             accepted = self.visited.add(judged.descriptors[:, :-1][judged.played()])
         with self.clock.time("memory"):
             self.replay.insert(self._shape(rollouts) if self.config.quality_shaped else rollouts)
-            candidates = generation.candidates()
-            status = self.elites.add(candidates, judged, self.generation)
+            worst = judged.fitness.reshape(-1, candidates).argmin(axis=0)
+            judged = judged.take(worst * candidates + np.arange(candidates))
+            status = self.elites.add(generation.candidates(), judged, self.generation)
         self._state = State(
             self._state.generation + 1, self._state.steps + rollouts.steps, rollouts.steps, generation.learned
         )
@@ -426,11 +438,31 @@ class QDPG(Counted):
             return init_actors(policies, settings)
         return init_actors(policies, settings, config.actor_rate * 10 ** -rng.uniform(0, decades, len(rows)))
 
+    def _renew(self, objective: str, rng: np.random.Generator) -> Learner:
+        """The learner of `objective`, with another greedy actor if the last one's time is over."""
+        learner, life = self._state.learners[objective], self.config.greedy_life
+        if learner.greedy is None or not life or self.generation % life:
+            return learner
+        data = self.elites.data()
+        if objective == "quality":
+            row = data["objective"].argmax()
+        else:
+            novelty = self.visited.novelty(data["measures"])
+            row = rng.choice(np.argsort(-novelty, kind="stable")[: max(1, len(novelty) // 5)])
+        policy = scale_inputs(self.elites.policies(np.array([row])), self.scale)
+        return learner._replace(greedy=init_actors(policy, self._settings(objective)))
+
     def _improve(
-        self, actors: Actors, objective: str, key: jax.Array, steps: int, stop: Callable[[], bool]
+        self,
+        actors: Actors,
+        learner: Learner,
+        objective: str,
+        key: jax.Array,
+        steps: int,
+        stop: Callable[[], bool],
     ) -> tuple[MLP, Learner]:
         """Improve `actors` for `objective` by `steps` gradient steps each; return them and the critics after it."""
-        critics, greedy = self._state.learners[objective]
+        critics, greedy = learner
         if greedy is None:
             actors, critics = self._climb(objective, actors, critics, key, steps, stop)
             return self._for_play(actors.online), Learner(critics, None)
