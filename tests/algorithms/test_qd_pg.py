@@ -279,7 +279,8 @@ def test_the_worst_of_several_starts_counts():
         algorithm.tell(generation, rollouts)
         assert len(generation.candidates().biases[0]) == 4
         vectors = flatten_population(generation.population)[:12].reshape(3, 4, -1)
-        assert (vectors == vectors[0]).all() and len(set(generation.seeds)) == len(generation.seeds)
+        assert (vectors == vectors[0]).all()
+        assert len(set(generation.seeds)) == len(generation.seeds)
         elites = algorithm.elites.data()
         for vector, worst in zip(vectors[0], fitness.min(axis=0), strict=True):
             stored = elites["objective"][(elites["solution"] == vector).all(axis=1)]
@@ -296,7 +297,8 @@ def test_greedy_actors_give_way_to_elites():
     best = algorithm._renew("quality", np.random.default_rng(0))
     policies = algorithm.elites.policies(np.arange(len(elites["objective"])))
     np.testing.assert_array_equal(best.greedy.online.weights[0][0], policies.weights[0][elites["objective"].argmax()])
-    assert int(best.greedy.optimiser.count) == 0 and best.critics is algorithm._state.learners["quality"].critics
+    assert int(best.greedy.optimiser.count) == 0
+    assert best.critics is algorithm._state.learners["quality"].critics
     novel = np.asarray(algorithm._renew("diversity", np.random.default_rng(0)).greedy.online.weights[0][0])
     row = [i for i, weights in enumerate(policies.weights[0]) if np.array_equal(weights, novel)]
     novelty = algorithm.visited.novelty(elites["measures"])
