@@ -288,18 +288,13 @@ def test_the_worst_of_several_starts_counts():
     assert algorithm.steps == algorithm.replay.transitions == (12 + 13) * 50
 
 
-def test_greedy_actors_give_way_to_elites():
-    algorithm = QDPG(TASK.spec, replace(SMALL, greedy_actor=True, greedy_life=2, greedy_steps=0), 0)
-    advance(algorithm, make_player(TASK), 3)
-    assert algorithm._renew("quality", np.random.default_rng(0)) is algorithm._state.learners["quality"]
-    advance(algorithm, make_player(TASK))
-    elites = algorithm.elites.data()
-    best = algorithm._renew("quality", np.random.default_rng(0))
-    policies = algorithm.elites.policies(np.arange(len(elites["objective"])))
-    np.testing.assert_array_equal(best.greedy.online.weights[0][0], policies.weights[0][elites["objective"].argmax()])
-    assert int(best.greedy.optimiser.count) == 0
-    assert best.critics is algorithm._state.learners["quality"].critics
-    novel = np.asarray(algorithm._renew("diversity", np.random.default_rng(0)).greedy.online.weights[0][0])
-    row = [i for i, weights in enumerate(policies.weights[0]) if np.array_equal(weights, novel)]
-    novelty = algorithm.visited.novelty(elites["measures"])
-    assert novelty[row[0]] >= np.median(novelty)
+def test_the_diversity_gradient_may_have_a_share_of_quality():
+    """With the environment's reward alone in it, diversity learns what quality learns from the same memory."""
+    learned = []
+    for changes, name in (({"diversity_quality": 1.0, "novelty_scale": 0.0}, "d-pg"), ({}, "q-pg")):
+        algorithm = QDPG(TASK.spec, replace(SMALL, **changes), 0, name)
+        advance(algorithm, make_player(TASK))
+        (learner,) = algorithm.ask().learned.values()
+        learned.append(jax.tree.leaves(learner.critics.online))
+    for a, b in zip(*learned, strict=True):
+        np.testing.assert_array_equal(a, b)

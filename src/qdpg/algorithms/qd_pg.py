@@ -93,6 +93,7 @@ class Config:
         novelty: Mean distance (appendix), sum of distances (main text), or mean of squares (QDax).
         reward_scale: Factor on the environment's reward in the critics' eyes (fitness is untouched).
         novelty_scale: Factor on the diversity reward, likewise.
+        diversity_quality: Share of the environment's reward that counts in the diversity gradient too.
         diversity_shaped: Whether the diversity reward of a step is what it gained in novelty, which ranks policies as
             before but is far easier to learn; see `gain`.
         quality_shaped: The same with the environment's reward, for tasks that pay for being somewhere, not for moving.
@@ -105,9 +106,6 @@ class Config:
         greedy_actor: Whether the critics of each objective are trained by a greedy policy of their own, which lives on
             from generation to generation and is played as one of the population, as in PGA-ME and QDax; the other
             offspring then climb frozen critics.
-        greedy_life: Generations after which greedy actors give way to copies of elites: for quality of the best, for
-            the others of one whose behaviour is novel. 0 lets them live on; 1 is near to the paper, where elites drawn
-            anew train the critics in every generation.
         greedy_steps: Climbing steps of each offspring with a greedy actor (QDax: 100).
         initial_policies: Random policies to start from; 0 means one population.
         parents_start: Whether policies improved for quality, and bred ones, are judged by an episode with the reset
@@ -150,6 +148,7 @@ class Config:
     novelty: NoveltyKind = "mean"
     reward_scale: float = 1.0
     novelty_scale: float = 1.0
+    diversity_quality: float = 0.0
     diversity_shaped: bool = False
     quality_shaped: bool = False
     genetic_share: float = 0.0
@@ -157,7 +156,6 @@ class Config:
     line_sigma: float = 0.05
     quality_greed: float = 1.0
     greedy_actor: bool = False
-    greedy_life: int = 0
     greedy_steps: int = 100
     initial_policies: int = 0
     parents_start: bool = False
@@ -359,14 +357,13 @@ class QDPG(Counted):
             for objective, share in zip(self.objectives, shares, strict=True)
         }
         selected = [self._copy(objective, rows, rng) for objective, rows in parents.items()]
-        learners = {objective: self._renew(objective, rng) for objective in self.objectives}
         mothers = self.elites.draw(rng, bred, config.quality_greed)
         with self.clock.time("gradients"):
             # Objectives do not see each other while they learn, so each has a thread of its own.
             with ThreadPoolExecutor(len(shares)) as pool:
                 improving = [
-                    pool.submit(self._improve, actors, learner, objective, jax.random.fold_in(key, i), steps, stop)
-                    for i, (actors, (objective, learner)) in enumerate(zip(selected, learners.items(), strict=True))
+                    pool.submit(self._improve, actors, objective, jax.random.fold_in(key, i), steps, stop)
+                    for i, (objective, actors) in enumerate(zip(self.objectives, selected, strict=True))
                 ]
             improved = [improvement.result() for improvement in improving]
             parts = [policies for policies, _ in improved]
@@ -438,31 +435,11 @@ class QDPG(Counted):
             return init_actors(policies, settings)
         return init_actors(policies, settings, config.actor_rate * 10 ** -rng.uniform(0, decades, len(rows)))
 
-    def _renew(self, objective: str, rng: np.random.Generator) -> Learner:
-        """The learner of `objective`, with another greedy actor if the last one's time is over."""
-        learner, life = self._state.learners[objective], self.config.greedy_life
-        if learner.greedy is None or not life or self.generation % life:
-            return learner
-        data = self.elites.data()
-        if objective == "quality":
-            row = data["objective"].argmax()
-        else:
-            novelty = self.visited.novelty(data["measures"])
-            row = rng.choice(np.argsort(-novelty, kind="stable")[: max(1, len(novelty) // 5)])
-        policy = scale_inputs(self.elites.policies(np.array([row])), self.scale)
-        return learner._replace(greedy=init_actors(policy, self._settings(objective)))
-
     def _improve(
-        self,
-        actors: Actors,
-        learner: Learner,
-        objective: str,
-        key: jax.Array,
-        steps: int,
-        stop: Callable[[], bool],
+        self, actors: Actors, objective: str, key: jax.Array, steps: int, stop: Callable[[], bool]
     ) -> tuple[MLP, Learner]:
         """Improve `actors` for `objective` by `steps` gradient steps each; return them and the critics after it."""
-        critics, greedy = learner
+        critics, greedy = self._state.learners[objective]
         if greedy is None:
             actors, critics = self._climb(objective, actors, critics, key, steps, stop)
             return self._for_play(actors.online), Learner(critics, None)
@@ -486,6 +463,8 @@ class QDPG(Counted):
     ) -> tuple[Actors, Critics]:
         """Take `steps` gradient steps up `objective`, looking up now and then whether to stop."""
         quality, diversity = self.objectives[objective]
+        if objective == "diversity":
+            quality = self.config.diversity_quality
         weights = jnp.array([quality * self.config.reward_scale, diversity * self.config.novelty_scale])
         return climb(
             actors,
