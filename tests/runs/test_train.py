@@ -67,6 +67,13 @@ def test_stopped_and_resumed_equals_never_stopped(tmp_path, config, train, extra
     assert whole.algorithm.replay.inserted > whole.algorithm.replay.capacity
 
 
+def test_a_generation_given_up_took_its_time_too(tmp_path, train):
+    asked = iter([lambda: False, lambda: False, lambda: time.sleep(5) or True, lambda: True])
+    stopped = train(tmp_path / "run", stop=lambda: next(asked, lambda: True)())
+    assert stopped.algorithm.generation == 1  # the second was given up among its gradient steps
+    assert stopped.seconds >= sum(stopped.algorithm.clock.seconds.values()) >= 5
+
+
 def test_same_seed_twice_is_the_same_run(tmp_path, train):
     first, second, other = train(tmp_path / "a"), train(tmp_path / "b"), train(tmp_path / "c", seed=4)
     assert_same_state(first.algorithm, second.algorithm)

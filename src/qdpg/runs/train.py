@@ -99,6 +99,7 @@ class Trainer:
                         generation.population, generation.seeds, noise=generation.noise, record=generation.record
                     )
             except Stopped:
+                self.seconds = time.perf_counter() - self._started  # given up, but spent
                 break
             except DivergedError as error:
                 kept = (
