@@ -44,6 +44,7 @@ class Config(SACConfig):
     """  # noqa: D205
 
     hidden: tuple[int, ...] = (300, 300)
+    scouts: int = 1
     batch_size: int = 128
     softness: float = 0.01
     start_temperature: float = 0.1
