@@ -57,6 +57,8 @@ def draw_scaling(results: dict[str, dict[str, float]], directory: Path) -> Path:
             proportional = values[-1] * sizes / sizes[-1]
             panel.loglog(sizes, proportional, ":", color=line.get_color(), label=f"{name}, in proportion")
         panel.set(xlabel=what if what == "agents" else "minibatch of each of four agents", ylabel="ms per vector step")
+        panel.set_xticks(sizes, labels=[str(size) for size in sizes])
+        panel.minorticks_off()
         panel.legend(fontsize=8)
         panel.grid(alpha=0.3)
     return save_figure(figure, directory / "engine-scaling.png")
