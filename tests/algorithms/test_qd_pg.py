@@ -195,6 +195,11 @@ def test_too_small_a_population_is_refused():
         QDPG(TASK.spec, replace(SMALL, population=2, genetic_share=0.5), 0)
 
 
+def test_no_starts_are_refused():
+    with pytest.raises(UserError, match="at least one"):
+        QDPG(TASK.spec, replace(SMALL, starts=0), 0)
+
+
 def test_cells_that_do_not_fit_the_descriptors_are_refused():
     with pytest.raises(UserError, match="2 descriptors, but cells is"):
         QDPG(TASK.spec, replace(SMALL, cells=(5, 5, 5)), 0)

@@ -328,6 +328,8 @@ class QDPG(Counted):
         self.objectives, self.clock = OBJECTIVES[name], Clock()
         if config.population - round(config.genetic_share * config.population) < len(self.objectives):
             raise UserError(f"{name} needs a population with a policy per objective besides the bred ones; enlarge it.")
+        if config.starts < 1:
+            raise UserError(f"{name} judges policies by their episodes; give at least one of them as starts.")
         self.scale = np.array(seen_scale(spec, config))
         self.seen_sizes = (len(self.scale), *config.hidden, spec.action_size)  # of policies that learn
         sizes = (spec.observation_size, *config.hidden, spec.action_size)
