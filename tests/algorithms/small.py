@@ -29,7 +29,7 @@ def small(name, seed=0, **changes):
 def advance(algorithm, player, generations=1):
     for _ in range(generations):
         generation = algorithm.ask()
-        told = algorithm.tell(generation, player.play(generation.population, generation.seeds, noise=generation.noise))
+        told = algorithm.tell(generation, generation.play(player))
     return generation, told
 
 

@@ -24,10 +24,7 @@ def evolve(algorithm, generations=1):
     """Advance by some generations; return the last one and what was told."""
     for _ in range(generations):
         generation = algorithm.ask()
-        rollouts = algorithm.player.play(
-            generation.population, generation.seeds, noise=generation.noise, record=generation.record
-        )
-        told = algorithm.tell(generation, rollouts)
+        told = algorithm.tell(generation, generation.play(algorithm.player))
     return generation, told
 
 

@@ -44,7 +44,7 @@ def assert_equal(a, b):
 
 
 def play(generation, player=PLAYER):
-    return player.play(generation.population, generation.seeds, noise=generation.noise)
+    return generation.play(player)
 
 
 def test_learns_an_open_way():

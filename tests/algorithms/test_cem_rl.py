@@ -36,7 +36,7 @@ def test_actions_are_not_cut_to_whole_numbers():
     """A known bug elsewhere: point-maze's largest action, 0.1, cast to an integer leaves the point motionless."""
     player = make_player(TASK)
     generation = small("cem-rl").ask()
-    rollouts = player.play(generation.population, generation.seeds)
+    rollouts = generation.play(player)
     assert (np.abs(rollouts.descriptors[:, 1] - rollouts.descriptors[:, 0]).max(axis=1) > 1e-4).all()
 
 

@@ -35,7 +35,7 @@ def test_skills_take_turns_and_are_written_beside_what_they_did():
         before = algorithm.replay.inserted
         assert len(generation.seeds) == 6
         assert generation.scouts == 4
-        rollouts = player.play(generation.population, generation.seeds, noise=generation.noise)
+        rollouts = generation.play(player)
         told = algorithm.tell(generation, rollouts)
         assert told["episodes"]["skill"].tolist() == turn * 3
         rows = algorithm.replay.rows[before : algorithm.replay.inserted]

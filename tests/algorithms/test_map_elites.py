@@ -21,7 +21,7 @@ NAMES = {"map-elites": (5, 5), "cvt-map-elites": 25}
 def advance(algorithm, player, generations=1):
     for _ in range(generations):
         generation = algorithm.ask()
-        rollouts = player.play(generation.population, generation.seeds, record=generation.record)
+        rollouts = generation.play(player)
         told = algorithm.tell(generation, rollouts)
     return generation, told
 

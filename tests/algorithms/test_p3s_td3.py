@@ -64,7 +64,7 @@ def test_the_best_is_who_earned_most_lately():
     returns = []
     for _ in range(6):
         generation = algorithm.ask()
-        rollouts = player.play(generation.population, generation.seeds, noise=generation.noise)
+        rollouts = generation.play(player)
         own = rollouts.returns.reshape(-1, 2)
         returns.append(own if generation.learned[1] is not None else own[:1])
         algorithm.tell(generation, rollouts)

@@ -25,7 +25,7 @@ TASK = PointMaze(horizon=50)
 def advance(algorithm, player, generations=1):
     for _ in range(generations):
         generation = algorithm.ask()
-        told = algorithm.tell(generation, player.play(generation.population, generation.seeds, noise=generation.noise))
+        told = algorithm.tell(generation, generation.play(player))
     return generation, told
 
 
@@ -114,13 +114,33 @@ def test_scouts_of_quality_have_a_noise_of_their_own_and_none_enters_visited():
     assert generation.noise.sigma.tolist() == pytest.approx([0.0] * 4 + [0.7] + [0.2] * 2)
     weights = np.asarray(generation.population.weights[0])
     np.testing.assert_array_equal(weights[4:], weights[[0, 2, 3]])
-    rollouts = player.play(generation.population, generation.seeds, noise=generation.noise)
+    rollouts = generation.play(player)
     expected = Visited(2, config.visited_size, config.visited_threshold, config.neighbours)
     expected.set(algorithm.visited.descriptors)
     judged = rollouts.first(4)
     expected.add(judged.descriptors[:, :-1][judged.played()])
     algorithm.tell(generation, rollouts)
     np.testing.assert_array_equal(algorithm.visited.descriptors, expected.descriptors)
+
+
+def test_guided_scouts_are_greedy_actors_that_elites_have_led_somewhere():
+    config = replace(SMALL, population=4, scouts=1, quality_scouts=3, guided=True, greedy_actor=True)
+    algorithm, player = QDPG(TASK.spec, config, seed=1), make_player(TASK)
+    assert algorithm.ask().lead is None
+    advance(algorithm, player)
+    generation = algorithm.ask()
+    assert (len(generation.seeds), generation.scouts) == (8, 4)
+    vectors, elites = flatten_population(generation.population), algorithm.elites.data()
+    np.testing.assert_array_equal(vectors[4:8], vectors[[0, 2, 2, 2]])  # the greedy actors
+    assert generation.lead.steps[:4].tolist() == [0] * 4
+    for leader, steps in zip(generation.lead.policies[4:], generation.lead.steps[4:], strict=True):
+        assert steps < max(elites["length"][(elites["solution"] == vectors[leader]).all(axis=1)])
+    assert len(set(generation.lead.steps[4:])) > 1
+    rollouts = generation.play(player)
+    algorithm.tell(generation, rollouts)
+    assert algorithm.replay.transitions == algorithm.steps
+    own = player.play(generation.candidates(), generation.seeds[:4])
+    np.testing.assert_array_equal(own.fitness, rollouts.fitness[:4])
 
 
 def test_policies_for_quality_and_bred_ones_start_as_their_parents_did():
@@ -279,7 +299,7 @@ def test_the_worst_of_several_starts_counts():
     algorithm, player = QDPG(TASK.spec, replace(SMALL, starts=3, scouts=1), 0), make_player(TASK)
     for _ in range(2):
         generation = algorithm.ask()
-        rollouts = player.play(generation.population, generation.seeds, noise=generation.noise)
+        rollouts = generation.play(player)
         fitness = rollouts.fitness[:12].reshape(3, 4)
         algorithm.tell(generation, rollouts)
         assert len(generation.candidates().biases[0]) == 4

@@ -7,7 +7,7 @@ import pytest
 
 from qdpg.errors import DivergedError
 from qdpg.learn.networks import apply_mlp, deterministic, deviation, init_population
-from qdpg.play.acting import Actor, Noise, draw_noise
+from qdpg.play.acting import Actor, Lead, Noise, draw_noise
 from qdpg.play.mujoco_player import MujocoPlayer
 from qdpg.play.player import make_player
 from qdpg.play.rollouts import concatenate, make_rollouts
@@ -67,6 +67,27 @@ def test_seeds_and_noise_matter(name):
     quiet = make_player(task).play(population, np.array([1, 1, 2]))
     assert quiet.returns[0] != rollouts.returns[0]
     np.testing.assert_array_equal(quiet.observations[:, 0], rollouts.observations[:, 0])
+
+
+@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("output", ["tanh", "gaussian"])
+def test_led_episodes_go_on_where_the_leader_stops(name, output):
+    """Three episodes of which policies 3 and 4 lead the last two; the first must not notice."""
+    task = TASKS[name]
+    population, seeds = population_for(task, 5, 16, output=output), np.array([7, 8, 9])
+    lead = Lead(np.array([0, 3, 4]), np.array([0, 20, 5]))
+    led = make_player(task).play(population, seeds, lead=lead)
+    own = make_player(task).play(take(population, np.arange(3)), seeds)
+    leaders = make_player(task).play(take(population, np.array([0, 3, 4])), seeds)
+    assert_same_episodes(led.take(slice(1)), own, np.arange(1))
+    policies = deterministic(population) if output == "gaussian" else population
+    for n, until in ((1, 20), (2, 5)):
+        np.testing.assert_array_equal(led.observations[n, : until + 1], leaders.observations[n, : until + 1])
+        np.testing.assert_array_equal(led.actions[n, :until], leaders.actions[n, :until])
+        after = slice(until, led.lengths[n])
+        expected = apply_mlp(take(policies, n), led.observations[n, after])
+        np.testing.assert_allclose(led.actions[n, after], expected, atol=1e-5)
+        assert not np.allclose(led.actions[n, until], leaders.actions[n, until])
 
 
 @pytest.mark.parametrize("name", TASKS)

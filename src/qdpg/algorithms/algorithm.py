@@ -14,7 +14,7 @@ import numpy as np
 from qdpg.learn.networks import MLP
 from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay
-from qdpg.play.acting import Noise
+from qdpg.play.acting import Lead, Noise
 from qdpg.play.player import Player
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import TaskSpec
@@ -39,17 +39,22 @@ NOTHING = Tried()
 class Generation(NamedTuple):
     """What `ask` proposes: policies to play, and what to remember if they are."""
 
-    population: MLP  # N stacked policies
+    population: MLP  # N stacked policies, and behind them those that only lead
     seeds: np.ndarray  # [N] int64, reset seed of each one's episode
     noise: Noise  # on the actions
     learned: Any = None  # becomes part of the algorithm's state in `tell`, and not before
     scouts: int = 0  # how many, the last ones, only gather transitions and are no candidates for anything
     record: bool = True  # whether observations and actions are wanted
     tried: Tried = NOTHING
+    lead: Lead | None = None  # who acts first in the scouts' episodes
 
     def candidates(self) -> MLP:
-        """The policies that are not scouts."""
-        return jax.tree.map(lambda leaf: leaf[: len(leaf) - self.scouts], self.population)
+        """The policies that are neither scouts nor leaders."""
+        return jax.tree.map(lambda leaf: leaf[: len(self.seeds) - self.scouts], self.population)
+
+    def play(self, player: Player) -> Rollouts:
+        """Play its episodes."""
+        return player.play(self.population, self.seeds, noise=self.noise, record=self.record, lead=self.lead)
 
 
 class Algorithm(Protocol):

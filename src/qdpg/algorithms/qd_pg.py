@@ -34,7 +34,7 @@ from qdpg.learn.variation import iso_line
 from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay, replay_bytes
 from qdpg.memory.visited import NoveltyKind, Visited
-from qdpg.play.acting import Noise
+from qdpg.play.acting import Lead, Noise
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import TaskSpec
 
@@ -85,6 +85,9 @@ class Config:
         scout_noise: σ of the action noise in them.
         quality_scouts: The same, of copies of the policies improved for the second objective, if there is one.
         quality_noise: σ of the action noise in these.
+        guided: Whether scouts are copies of the first policy improved for their objective (with `greedy_actor` the
+            greedy one) which an elite, drawn from all alike, leads through a part of its own episode before they act
+            themselves: critics learn what becomes of their policy wherever the collection has been.
         noise_correlation: Of the action noise between successive steps; 0 is white noise.
         cells: Cells per dimension of the grid (Table 3), or one number for a centroidal Voronoi tessellation.
         visited_size: Capacity of 𝔸 (Table 3).
@@ -140,6 +143,7 @@ class Config:
     scout_noise: float = 0.0
     quality_scouts: int = 0
     quality_noise: float = 0.0
+    guided: bool = False
     noise_correlation: float = 0.0
     cells: tuple[int, ...] | int = (5, 5)
     visited_size: int = 10_000
@@ -374,7 +378,8 @@ class QDPG(Counted):
                 pairs = self.elites.policies(mothers), self.elites.sample(rng, bred)
                 parts.append(iso_line(*pairs, rng, config.iso_sigma, config.line_sigma))
             scouts = (config.scouts, config.quality_scouts)[: len(self.objectives)]
-            copies = [repeat_policies(part, number) for part, number in zip(parts, scouts, strict=False)]
+            copied = [repeat_policies(part, 1) if config.guided else part for part in parts]
+            copies = [repeat_policies(part, number) for part, number in zip(copied, scouts, strict=False)]
             population = join_policies(*parts * config.starts, *copies)
         check_finite(self.generation, population, {name: each.critics.online for name, each in learned.items()})
         seeds = draw_seeds(rng, config.population * config.starts + sum(scouts))
@@ -384,8 +389,12 @@ class QDPG(Counted):
             seeds[last : config.population] = stored[mothers]
             if "quality" in parents:
                 seeds[last - len(parents["quality"]) : last] = stored[parents["quality"]]
-        noise = self._noise(config.population * config.starts, scouts)
-        return Generation(population, seeds, noise, learned, len(seeds) - config.population)
+        noise, lead = self._noise(config.population * config.starts, scouts), None
+        if config.guided and any(scouts):
+            guides = self.elites.draw(rng, sum(scouts))
+            lead = self._lead(guides, len(seeds), rng)
+            population = join_policies(population, self.elites.policies(guides))
+        return Generation(population, seeds, noise, learned, len(seeds) - config.population, lead=lead)
 
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
         """Store the transitions in the replay memory, the states in 𝔸, and the policies in the grid."""
@@ -534,6 +543,14 @@ class QDPG(Counted):
                 greedy = init_actors(first, settings)
             learners[objective] = Learner(init_critics(key, sizes, settings), greedy)
         return learners
+
+    def _lead(self, guides: np.ndarray, episodes: int, rng: np.random.Generator) -> Lead:
+        """The elites in `guides` as leaders of the last episodes, each up to some step of its own stored episode."""
+        led, lengths = np.arange(episodes)[-len(guides) :], self.elites.data()["length"][guides]
+        policies, steps = np.arange(episodes), np.zeros(episodes, np.int64)
+        policies[led] = episodes + np.arange(len(guides))
+        steps[led] = rng.integers(lengths)
+        return Lead(policies, steps)
 
     def _noise(self, candidates: int, scouts: tuple[int, ...] = ()) -> Noise:
         """Of a generation's episodes: candidates, then the scouts of each objective."""

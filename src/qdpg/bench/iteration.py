@@ -27,7 +27,7 @@ def _measure(name: str, options: dict[str, int], generations: int) -> dict[str, 
         for _ in range(number):
             generation = algorithm.ask()
             with algorithm.clock.time("physics"):
-                rollouts = player.play(generation.population, generation.seeds, noise=generation.noise)
+                rollouts = generation.play(player)
             algorithm.tell(generation, rollouts)
         return time.perf_counter() - began
 

@@ -105,6 +105,17 @@ class Noise(NamedTuple):
 NO_NOISE = Noise()
 
 
+class Lead(NamedTuple):
+    """Other policies of the population that act in some episodes at first, before the episode's own take over."""
+
+    policies: np.ndarray  # [N] int, which policy leads in each episode
+    steps: np.ndarray  # [N] int, for how long; 0 where nobody does
+
+    def acting(self, rows: np.ndarray, t: int) -> np.ndarray:
+        """Which policies act at step `t` of the episodes `rows`, alike in shape."""
+        return np.where(t < self.steps[rows], self.policies[rows], rows)
+
+
 def draw_noise(seeds: np.ndarray, noise: Noise, horizon: int, action_size: int) -> np.ndarray | None:
     """Return the action noise of episodes with these reset seeds, [N, horizon, A] float32; None if there is none."""
     sigma = np.asarray(noise.sigma, np.float32)

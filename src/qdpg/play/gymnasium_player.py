@@ -12,7 +12,7 @@ import numpy as np
 
 from qdpg.errors import DivergedError, UserError
 from qdpg.learn.networks import MLP
-from qdpg.play.acting import NO_NOISE, Actor, Noise, draw_noise
+from qdpg.play.acting import NO_NOISE, Actor, Lead, Noise, draw_noise
 from qdpg.play.rollouts import Rollouts, make_rollouts
 from qdpg.tasks.gymnasium import GymnasiumTask, in_words
 
@@ -36,7 +36,15 @@ class GymnasiumPlayer:
         self._envs: list[gymnasium.Env] = []
         weakref.finalize(self, _close, self._envs)
 
-    def play(self, population: MLP, seeds: np.ndarray, *, noise: Noise = NO_NOISE, record: bool = True) -> Rollouts:
+    def play(
+        self,
+        population: MLP,
+        seeds: np.ndarray,
+        *,
+        noise: Noise = NO_NOISE,
+        record: bool = True,
+        lead: Lead | None = None,
+    ) -> Rollouts:
         """Play one episode per policy; see `Player.play`.
 
         Raises:
@@ -64,7 +72,8 @@ class GymnasiumPlayer:
         if observations is not None:
             observations[:, 0] = current
         for t in range(horizon):
-            action = actor.act(current, alive, None if draws is None else draws[alive, t])
+            acting = alive if lead is None else lead.acting(alive, t)
+            action = actor.act(current, acting, None if draws is None else draws[alive, t])
             scaled = self.task.scale(action, self._envs[0].action_space)
             seen = [self._step(self._envs[n], a) for n, a in zip(alive, scaled, strict=True)]
             current = self._stack(seen, seeds[alive])

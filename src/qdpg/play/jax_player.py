@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from qdpg.learn.networks import ACTIVATIONS, MLP, deterministic, deviation
-from qdpg.play.acting import NO_NOISE, Noise, draw_noise
+from qdpg.play.acting import NO_NOISE, Lead, Noise, draw_noise
 from qdpg.play.rollouts import Rollouts, concatenate, make_rollouts
 from qdpg.tasks.task import JaxTask
 
@@ -63,15 +63,28 @@ class JaxPlayer:
         self.task = task
         self._spec = task.spec
 
-    def play(self, population: MLP, seeds: np.ndarray, *, noise: Noise = NO_NOISE, record: bool = True) -> Rollouts:
+    def play(
+        self,
+        population: MLP,
+        seeds: np.ndarray,
+        *,
+        noise: Noise = NO_NOISE,
+        record: bool = True,
+        lead: Lead | None = None,
+    ) -> Rollouts:
         """Play one episode per policy; see `Player.play`."""
         spec, seeds = self._spec, np.asarray(seeds)
-        if population.output == "gaussian" and not np.all(noise.sigma):
-            return self._play_apart(population, seeds, noise, record)
+        some_led = lead is not None and not lead.steps.all()
+        if some_led or (population.output == "gaussian" and not np.all(noise.sigma)):
+            return self._play_apart(population, seeds, noise, record, lead)
         draws = draw_noise(seeds, noise, spec.horizon, spec.action_size)
         if draws is not None:
             draws = np.swapaxes(draws, 0, 1)
-        first, recorded = jax.device_get(_scan(self.task, population, np.asarray(seeds, np.uint32), draws, record))
+        led = None
+        if lead is not None:
+            led = jax.tree.map(lambda leaf: leaf[lead.policies], population), np.asarray(lead.steps, np.int32)
+            population = jax.tree.map(lambda leaf: leaf[: len(seeds)], population)
+        first, recorded = jax.device_get(_scan(self.task, population, np.asarray(seeds, np.uint32), draws, record, led))
         lengths = recorded.alive.sum(axis=0).astype(np.int32)
         observation, descriptor = first
 
@@ -92,35 +105,62 @@ class JaxPlayer:
             actions=by_episode(recorded.action) if record else None,
         )
 
-    def _play_apart(self, population: MLP, seeds: np.ndarray, noise: Noise, record: bool) -> Rollouts:
-        """Play Gaussian policies; those without noise in the compiled program of the plain policies that they then are.
+    def _play_apart(
+        self, population: MLP, seeds: np.ndarray, noise: Noise, record: bool, lead: Lead | None
+    ) -> Rollouts:
+        """Play each kind of episode in a program of its own: led ones, noisy ones of Gaussian policies, others.
 
-        Another program might round differently, and an elite that was judged as one is replayed as the other.
+        Another program might round differently, and an elite is replayed by itself, as the plain policy that a Gaussian
+        one without noise is.
         """
-        sigma = np.broadcast_to(noise.sigma, len(seeds))
-        groups = [(deterministic(population), np.flatnonzero(sigma == 0)), (population, np.flatnonzero(sigma))]
-        parts = [
-            self.play(
-                jax.tree.map(lambda leaf, rows=rows: leaf[rows], policies),
-                seeds[rows],
-                noise=noise._replace(sigma=sigma[rows]),
-                record=record,
-            )
-            for policies, rows in groups
-            if len(rows)
+        is_gaussian = population.output == "gaussian"
+        sigma = np.asarray(noise.sigma)
+        sigma = sigma if sigma.ndim == 2 else np.broadcast_to(sigma, len(seeds))
+        is_led = np.zeros(len(seeds), bool) if lead is None else lead.steps > 0
+        is_drawn = np.full(len(seeds), is_gaussian) & (sigma != 0)
+        groups = [
+            np.flatnonzero((is_led == led) & (is_drawn == drawn)) for led in (False, True) for drawn in (False, True)
         ]
-        return concatenate(parts).take(np.argsort(np.concatenate([rows for _, rows in groups])))
+        groups = [rows for rows in groups if len(rows)]
+        parts = []
+        for rows in groups:
+            leading = None
+            actors, number = rows, len(rows)
+            if lead is not None and is_led[rows[0]]:
+                actors = np.concatenate([rows, lead.policies[rows]])
+                leading = Lead(np.arange(number, 2 * number), lead.steps[rows])
+            policies = jax.tree.map(lambda leaf, actors=actors: leaf[actors], population)
+            if is_gaussian and not is_drawn[rows[0]]:
+                policies = deterministic(policies)
+            parts.append(
+                self.play(policies, seeds[rows], noise=noise._replace(sigma=sigma[rows]), record=record, lead=leading)
+            )
+        return concatenate(parts).take(np.argsort(np.concatenate(groups)))
 
 
 @functools.partial(jax.jit, static_argnums=(0, 4))
 def _scan(
-    task: JaxTask, population: MLP, seeds: jax.Array, draws: jax.Array | None, record: bool
+    task: JaxTask,
+    population: MLP,
+    seeds: jax.Array,
+    draws: jax.Array | None,
+    record: bool,
+    led: tuple[MLP, jax.Array] | None,
 ) -> tuple[tuple[jax.Array, jax.Array], _Recorded]:
-    """Reset and play to the horizon. After its end an episode stands still and records zeros."""
+    """Reset and play to the horizon. After its end an episode stands still and records zeros.
 
-    def step(carry: tuple[Any, jax.Array], draw: jax.Array | None) -> tuple[tuple[Any, jax.Array], _Recorded]:
-        state, alive = carry
-        action = act(population, jax.vmap(task.observe)(state), draw)
+    `led` are, for every episode, the policy that acts at first, and for how many steps.
+    """
+
+    def step(
+        carry: tuple[Any, jax.Array], now: tuple[jax.Array, jax.Array | None]
+    ) -> tuple[tuple[Any, jax.Array], _Recorded]:
+        (state, alive), (t, draw) = carry, now
+        seen = jax.vmap(task.observe)(state)
+        action = act(population, seen, draw)
+        if led is not None:
+            leaders, until = led
+            action = jnp.where((t < until)[:, None], act(leaders, seen, draw), action)
         after, reward, ended = jax.vmap(task.step)(state, action)
 
         def where(new: jax.Array, old: jax.Array | float) -> jax.Array:
@@ -140,4 +180,4 @@ def _scan(
     state = jax.vmap(lambda seed: task.reset(jax.random.key(seed)))(seeds)
     first = jax.vmap(task.observe)(state), jax.vmap(task.describe)(state)
     alive = jnp.ones(seeds.shape, bool)
-    return first, jax.lax.scan(step, (state, alive), draws, length=task.spec.horizon)[1]
+    return first, jax.lax.scan(step, (state, alive), (jnp.arange(task.spec.horizon), draws))[1]

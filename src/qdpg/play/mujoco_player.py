@@ -13,7 +13,7 @@ import numpy as np
 from mujoco.batch import Batch
 
 from qdpg.learn.networks import MLP
-from qdpg.play.acting import NO_NOISE, Actor, Noise, draw_noise
+from qdpg.play.acting import NO_NOISE, Actor, Lead, Noise, draw_noise
 from qdpg.play.rollouts import Rollouts, make_rollouts
 from qdpg.tasks.task import MujocoTask, Physics, TaskSpec, compile_model
 
@@ -45,20 +45,34 @@ class MujocoPlayer:
         self._spec = task.spec
         self._threads = threads or len(os.sched_getaffinity(0))
 
-    def play(self, population: MLP, seeds: np.ndarray, *, noise: Noise = NO_NOISE, record: bool = True) -> Rollouts:
+    def play(
+        self,
+        population: MLP,
+        seeds: np.ndarray,
+        *,
+        noise: Noise = NO_NOISE,
+        record: bool = True,
+        lead: Lead | None = None,
+    ) -> Rollouts:
         """Play one episode per policy; see `Player.play`."""
         seeds = np.asarray(seeds)
         recording, actor = _Recording(self._spec, len(seeds), record), Actor(population)
         draws = draw_noise(seeds, noise, self._spec.horizon, self._spec.action_size)
         shares = np.array_split(np.arange(len(seeds)), min(self._threads, len(seeds)))
         with ThreadPoolExecutor(len(shares)) as pool:
-            playing = [pool.submit(self._play_share, actor, seeds, rows, draws, recording) for rows in shares]
+            playing = [pool.submit(self._play_share, actor, seeds, rows, draws, lead, recording) for rows in shares]
         for share in playing:
             share.result()  # raises what the share raised
         return make_rollouts(self._spec, seeds=seeds, noise=noise.sigma, **vars(recording))
 
     def _play_share(
-        self, actor: Actor, seeds: np.ndarray, rows: np.ndarray, draws: np.ndarray | None, recording: _Recording
+        self,
+        actor: Actor,
+        seeds: np.ndarray,
+        rows: np.ndarray,
+        draws: np.ndarray | None,
+        lead: Lead | None,
+        recording: _Recording,
     ) -> None:
         """Play the episodes in `rows`. `alive` indexes this share's simulations, `rows[alive]` the whole population."""
         task, spec = self.task, self._spec
@@ -72,7 +86,8 @@ class MujocoPlayer:
         if recording.observations is not None:
             recording.observations[rows, 0] = seen
         for t in range(spec.horizon):
-            action = actor.act(seen, rows, None if draws is None else draws[rows, t])
+            acting = rows if lead is None else lead.acting(rows, t)
+            action = actor.act(seen, acting, None if draws is None else draws[rows, t])
             ctrl[alive] = action
             batch.step(ids=alive, nstep=task.frame_skip)
             before, physics = physics, _take(live, alive)

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from qdpg.learn.networks import MLP
-from qdpg.play.acting import NO_NOISE, Noise
+from qdpg.play.acting import NO_NOISE, Lead, Noise
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import JaxTask, MujocoTask, Task
 
@@ -15,8 +15,16 @@ from qdpg.tasks.task import JaxTask, MujocoTask, Task
 class Player(Protocol):
     """Turns policies and seeds into real episodes."""
 
-    def play(self, population: MLP, seeds: np.ndarray, *, noise: Noise = NO_NOISE, record: bool = True) -> Rollouts:
-        """Play one episode per policy.
+    def play(
+        self,
+        population: MLP,
+        seeds: np.ndarray,
+        *,
+        noise: Noise = NO_NOISE,
+        record: bool = True,
+        lead: Lead | None = None,
+    ) -> Rollouts:
+        """Play N episodes, one per policy.
 
         The same policy, seed and noise give the same episode bit for bit, whatever the number of threads and
         whatever else is in the population.
@@ -26,6 +34,7 @@ class Player(Protocol):
             seeds: [N] non-negative integers, one reset seed per episode.
             noise: Noise on the actions, drawn from the seeds.
             record: Whether to keep observations and actions.
+            lead: Who acts at first in episodes that are led; the population may then hold more than N policies.
         """
         ...
 

@@ -12,7 +12,7 @@ import numpy as np
 from qdpg.algorithms.algorithm import KINDS, Clock, Generation, Stopped, TriesOut
 from qdpg.errors import DivergedError, UserError
 from qdpg.learn.networks import MLP
-from qdpg.play.acting import NO_NOISE, Noise
+from qdpg.play.acting import NO_NOISE, Lead, Noise
 from qdpg.play.player import Player, make_player
 from qdpg.play.rollouts import Rollouts
 from qdpg.runs.checkpoint import Checkpoints
@@ -45,10 +45,18 @@ class _Watched:
     def __init__(self, player: Player, clock: Clock, report: Callable[[int], None]) -> None:
         self._player, self._clock, self._report = player, clock, report
 
-    def play(self, population: MLP, seeds: np.ndarray, *, noise: Noise = NO_NOISE, record: bool = True) -> Rollouts:
+    def play(
+        self,
+        population: MLP,
+        seeds: np.ndarray,
+        *,
+        noise: Noise = NO_NOISE,
+        record: bool = True,
+        lead: Lead | None = None,
+    ) -> Rollouts:
         """See `Player.play`."""
         with self._clock.time("physics"):
-            rollouts = self._player.play(population, seeds, noise=noise, record=record)
+            rollouts = self._player.play(population, seeds, noise=noise, record=record, lead=lead)
         self._report(rollouts.steps)
         return rollouts
 
@@ -95,9 +103,7 @@ class Trainer:
             try:
                 generation = algorithm.ask(stop)
                 with algorithm.clock.time("physics"):
-                    rollouts = self.player.play(
-                        generation.population, generation.seeds, noise=generation.noise, record=generation.record
-                    )
+                    rollouts = generation.play(self.player)
             except Stopped:
                 self.seconds = time.perf_counter() - self._started  # given up, but spent
                 break
