@@ -7,17 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from processes import qdpg
 from qdpg.cli.main import join_settings
 from qdpg.version import __version__
 
 
-def qdpg(*words, cwd=None):
-    command = [sys.executable, "-m", "qdpg", *words]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120, check=False)
-
-
 def test_version():
-    done = qdpg("--version")
+    command = [sys.executable, "-m", "qdpg", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, f"qdpg {__version__}\n")
 
 

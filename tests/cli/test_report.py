@@ -1,14 +1,8 @@
 """`qdpg report` as a user meets it: real processes, their output and their exit codes."""
 
-import subprocess
-import sys
-
 import pytest
 
-
-def qdpg(*words):
-    command = [sys.executable, "-m", "qdpg", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+from processes import qdpg
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -12,6 +10,7 @@ import psutil
 import pytest
 from safetensors.numpy import load_file
 
+from processes import Started, qdpg
 from qdpg import compare, load_run
 from qdpg.errors import UserError
 from qdpg.runs.logs import read_csv
@@ -39,7 +38,7 @@ class Broken(PointMaze):
 
 def words(out, matrix, **options):
     """The command line for a matrix."""
-    command = [sys.executable, "-m", "qdpg", "compare", "--out", str(out)]
+    command = ["compare", "--out", str(out)]
     for name, value in (matrix | options).items():
         if name == "settings":
             texts = (f"{k}={json.dumps(v)}" for k, v in value.items())
@@ -58,9 +57,9 @@ def checkpoint(run):
 def begin_and_let_advance(command, run, generations):
     """Start a comparison; return it once `run` is some generations further than before."""
     goal = checkpoint(run) + generations
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    process = Started(*command)
     while checkpoint(run) < goal:
-        assert process.poll() is None, process.communicate()[0]
+        assert process.poll() is None, process.said()
         time.sleep(0.02)
     return process
 
@@ -96,25 +95,24 @@ def test_killed_and_interrupted_equals_left_alone(tmp_path):
     children = psutil.Process(process.pid).children()
     assert children
     process.kill()  # alone: its runs notice, save and stop
-    process.communicate()
     psutil.wait_procs(children, timeout=60)
     assert all(gone(child) for child in children)
 
     process = begin_and_let_advance(begin, run, 2)
     for each in (psutil.Process(process.pid), *psutil.Process(process.pid).children()):
         each.kill()  # all of them, as when the machine stops
-    process.communicate()
+    process.wait()
 
     process = begin_and_let_advance([*go_on, "--jobs", "2"], run, 2)
     process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=120)[0]
-    assert process.returncode == 130, said
-    assert "stopped point-maze map-elites seed 0" in said
-    assert f"go on with: qdpg compare --out {out}" in said
+    done = process.wait(120)
+    assert done.returncode == 130, done
+    assert "stopped point-maze map-elites seed 0" in done.stdout
+    assert f"go on with: qdpg compare --out {out}" in done.stdout
     saved = json.loads((run / "checkpoints" / f"{checkpoint(run):08d}" / "manifest.json").read_text())
     assert saved["steps"] == read_csv(run / "metrics.csv")["steps"][-1] < LONG["steps"]
 
-    done = subprocess.run(go_on, capture_output=True, text=True, timeout=300, check=False)
+    done = qdpg(*go_on)
     assert done.returncode == 0, done.stderr
     assert "2 of 2 runs finished" in done.stdout
     for a in whole.runs:
@@ -131,7 +129,7 @@ def test_killed_and_interrupted_equals_left_alone(tmp_path):
 def test_failed_runs_are_recorded_and_the_rest_goes_on(tmp_path):
     (tmp_path / "own.py").write_text(OWN_TASKS)
     command = words("out", CHEAP, tasks=["own:Lost", "own:Broken", "point-maze"], seeds="7-7")
-    done = subprocess.run([*command, "--quiet"], capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
+    done = qdpg(*command, "--quiet", cwd=tmp_path)
     assert done.returncode == 1, done.stderr
     assert done.stdout == ""
     assert done.stderr == "qdpg: 2 runs of 3 failed; see out/failures.json\n"
@@ -208,9 +206,7 @@ def test_bad_input_exits_2(tmp_path):
         ({"seeds": 1, "algorithms": "td3,,sac"}, "a name is missing"),
         ({"seeds": 1}, "is not empty and holds no comparison"),
     ):
-        done = subprocess.run(
-            words(tmp_path, CHEAP, **changes), capture_output=True, text=True, timeout=120, check=False
-        )
+        done = qdpg(*words(tmp_path, CHEAP, **changes))
         assert done.returncode == 2, done.stderr
         assert sentence in done.stderr
         assert len(done.stderr.splitlines()) == 1

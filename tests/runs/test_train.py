@@ -15,6 +15,7 @@ import pytest
 from safetensors.numpy import load_file
 from small_runs import SMALL, Silent
 
+from processes import Started, qdpg
 from qdpg.errors import DivergedError, UserError
 from qdpg.memory.replay import NOVELTY
 from qdpg.runs.logs import read_csv
@@ -91,18 +92,18 @@ def test_ablations_train_and_differ(tmp_path, train, name):
 def test_killed_ten_times_equals_never_killed(tmp_path, config, train):
     """`kill -9` at random moments of a real process, resumed each time."""
     run = create_run(tmp_path / "killed", dataclasses.replace(config, steps=10**9))
-    command = [sys.executable, "-m", "qdpg", "resume", str(run.path), "--checkpoint-seconds", "0.3", "--quiet"]
     moments = random.Random(0)
     kills = 0
     while kills < 10:
         before = _newest(run.path)
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-            # Let it come up and get somewhere, then strike at a random moment.
-            while _newest(run.path) == before and process.poll() is None:
-                time.sleep(0.02)
-            time.sleep(moments.uniform(0, 0.5))
-            assert process.poll() is None, "it ended before it could be killed"
-            process.kill()
+        process = Started("resume", run.path, "--checkpoint-seconds", "0.3", "--quiet")
+        # Let it come up and get somewhere, then strike at a random moment.
+        while _newest(run.path) == before and process.poll() is None:
+            time.sleep(0.02)
+        time.sleep(moments.uniform(0, 0.5))
+        assert process.poll() is None, "it ended before it could be killed"
+        process.send_signal(signal.SIGKILL)
+        assert process.wait().returncode == -signal.SIGKILL
         kills += 1
     reached = json.loads((run.path / "checkpoints" / _newest(run.path) / "manifest.json").read_text())["steps"]
     change_steps(run, max(reached, 5000) + 1000)  # long enough for an evaluation
@@ -119,16 +120,15 @@ def _newest(path):
 
 def test_interrupt_saves_and_says_so(tmp_path, config):
     run = create_run(tmp_path / "run", dataclasses.replace(config, steps=10**9))
-    command = [sys.executable, "-m", "qdpg", "resume", str(run.path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        while not (run.path / "metrics.csv").exists():
-            time.sleep(0.05)
-        time.sleep(1)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=60)
-    assert process.returncode == 130, err
-    assert "stopped" in out
-    assert "qdpg resume" in out
+    process = Started("resume", run.path)
+    while not (run.path / "metrics.csv").exists():
+        time.sleep(0.05)
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    done = process.wait(60)
+    assert done.returncode == 130, done.stderr
+    assert "stopped" in done.stdout
+    assert "qdpg resume" in done.stdout
     saved = json.loads((run.path / "checkpoints" / _newest(run.path) / "manifest.json").read_text())
     assert saved["steps"] == read_csv(run.path / "metrics.csv")["steps"][-1]
 
@@ -183,9 +183,8 @@ def test_divergence_keeps_the_last_good_checkpoint(tmp_path, config, train):
 
 def test_diverging_settings_exit_3(tmp_path):
     settings = [f"{k}={','.join(map(str, v)) if isinstance(v, tuple) else v}" for k, v in SMALL.items()]
-    command = [sys.executable, "-m", "qdpg", "train", "point-maze", "--steps", "4000", "--out", str(tmp_path / "r")]
-    command += ["--quiet", "--set", *settings, "optimiser=sgd", "loss=sum", "critic_rate=1e6", "task.horizon=40"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    settings += ["optimiser=sgd", "loss=sum", "critic_rate=1e6", "task.horizon=40"]
+    done = qdpg("train", "point-maze", "--steps", 4000, "--out", tmp_path / "r", "--quiet", "--set", *settings)
     assert done.returncode == 3, done.stderr
     assert "not finite" in done.stderr
     assert "generation" in done.stderr
@@ -246,10 +245,7 @@ def test_refuses_a_directory_in_use(tmp_path, config, train):
 
 
 def test_refuses_what_does_not_fit_in_memory(tmp_path):
-    command = [sys.executable, "-m", "qdpg", "train", "ant-trap", "--out", str(tmp_path / "r"), "--set"]
-    done = subprocess.run(
-        [*command, "replay_size=10000000000"], capture_output=True, text=True, timeout=120, check=False
-    )
+    done = qdpg("train", "ant-trap", "--out", tmp_path / "r", "--set", "replay_size=10000000000")
     assert done.returncode == 2, done.stderr
     assert "of memory" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
