@@ -124,7 +124,7 @@ def test_scouts_of_quality_have_a_noise_of_their_own_and_none_enters_visited():
 
 
 def test_guided_scouts_are_greedy_actors_that_elites_have_led_somewhere():
-    config = replace(SMALL, population=4, scouts=1, quality_scouts=3, guided=True, greedy_actor=True)
+    config = replace(SMALL, population=4, scouts=1, quality_scouts=3, guided=True, guided_steps=5, greedy_actor=True)
     algorithm, player = QDPG(TASK.spec, config, seed=1), make_player(TASK)
     assert algorithm.ask().lead is None
     advance(algorithm, player)
@@ -134,9 +134,10 @@ def test_guided_scouts_are_greedy_actors_that_elites_have_led_somewhere():
     np.testing.assert_array_equal(vectors[4:8], vectors[[0, 2, 2, 2]])  # the greedy actors
     assert generation.lead.steps[:4].tolist() == [0] * 4
     for leader, steps in zip(generation.lead.policies[4:], generation.lead.steps[4:], strict=True):
-        assert steps < max(elites["length"][(elites["solution"] == vectors[leader]).all(axis=1)])
+        assert 0 < steps <= max(elites["length"][(elites["solution"] == vectors[leader]).all(axis=1)])
     assert len(set(generation.lead.steps[4:])) > 1
     rollouts = generation.play(player)
+    np.testing.assert_array_equal(rollouts.lengths[4:], np.minimum(generation.lead.steps[4:] + 5, TASK.spec.horizon))
     algorithm.tell(generation, rollouts)
     assert algorithm.replay.transitions == algorithm.steps
     own = player.play(generation.candidates(), generation.seeds[:4])

@@ -75,7 +75,7 @@ def test_led_episodes_go_on_where_the_leader_stops(name, output):
     """Three episodes of which policies 3 and 4 lead the last two; the first must not notice."""
     task = TASKS[name]
     population, seeds = population_for(task, 5, 16, output=output), np.array([7, 8, 9])
-    lead = Lead(np.array([0, 3, 4]), np.array([0, 20, 5]))
+    lead = Lead(np.array([0, 3, 4]), np.array([0, 20, 5]), np.array([0, 0, 30]))
     led = make_player(task).play(population, seeds, lead=lead)
     own = make_player(task).play(take(population, np.arange(3)), seeds)
     leaders = make_player(task).play(take(population, np.array([0, 3, 4])), seeds)
@@ -88,6 +88,8 @@ def test_led_episodes_go_on_where_the_leader_stops(name, output):
         expected = apply_mlp(take(policies, n), led.observations[n, after])
         np.testing.assert_allclose(led.actions[n, after], expected, atol=1e-5)
         assert not np.allclose(led.actions[n, until], leaders.actions[n, until])
+    assert led.lengths.tolist() == [own.lengths[0], TASKS[name].spec.horizon, 30]
+    assert not led.terminated[1:].any()
 
 
 @pytest.mark.parametrize("name", TASKS)

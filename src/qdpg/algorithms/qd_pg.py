@@ -88,6 +88,7 @@ class Config:
         guided: Whether scouts are copies of the first policy improved for their objective (with `greedy_actor` the
             greedy one) which an elite, drawn as parents are, leads through a part of its own episode before they act
             themselves: critics learn what becomes of their policy wherever the collection has been.
+        guided_steps: How many steps guided scouts act themselves before they are cut off; 0 lets them play to the end.
         noise_correlation: Of the action noise between successive steps; 0 is white noise.
         cells: Cells per dimension of the grid (Table 3), or one number for a centroidal Voronoi tessellation.
         visited_size: Capacity of 𝔸 (Table 3).
@@ -144,6 +145,7 @@ class Config:
     quality_scouts: int = 0
     quality_noise: float = 0.0
     guided: bool = False
+    guided_steps: int = 0
     noise_correlation: float = 0.0
     cells: tuple[int, ...] | int = (5, 5)
     visited_size: int = 10_000
@@ -549,8 +551,9 @@ class QDPG(Counted):
         led, lengths = np.arange(episodes)[-len(guides) :], self.elites.data()["length"][guides]
         policies, steps = np.arange(episodes), np.zeros(episodes, np.int64)
         policies[led] = episodes + np.arange(len(guides))
-        steps[led] = rng.integers(lengths)
-        return Lead(policies, steps)
+        steps[led] = 1 + rng.integers(lengths)
+        limits = np.where(steps > 0, steps + self.config.guided_steps, 0)
+        return Lead(policies, steps, limits if self.config.guided_steps else np.zeros_like(steps))
 
     def _noise(self, candidates: int, scouts: tuple[int, ...] = ()) -> Noise:
         """Of a generation's episodes: candidates, then the scouts of each objective."""

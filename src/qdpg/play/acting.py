@@ -106,14 +106,22 @@ NO_NOISE = Noise()
 
 
 class Lead(NamedTuple):
-    """Other policies of the population that act in some episodes at first, before the episode's own take over."""
+    """Other policies of the population that act in some episodes at first, before the episode's own take over.
+
+    Such episodes may be cut off early, which is then a time limit like any other.
+    """
 
     policies: np.ndarray  # [N] int, which policy leads in each episode
     steps: np.ndarray  # [N] int, for how long; 0 where nobody does
+    limits: np.ndarray  # [N] int, steps after which the episode is cut off; 0 plays to the end
 
     def acting(self, rows: np.ndarray, t: int) -> np.ndarray:
         """Which policies act at step `t` of the episodes `rows`, alike in shape."""
         return np.where(t < self.steps[rows], self.policies[rows], rows)
+
+    def is_over(self, rows: np.ndarray, t: int) -> np.ndarray:
+        """Which of the episodes `rows` are cut off after step `t`."""
+        return self.limits[rows] == t + 1
 
 
 def draw_noise(seeds: np.ndarray, noise: Noise, horizon: int, action_size: int) -> np.ndarray | None:

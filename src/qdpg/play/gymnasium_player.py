@@ -84,6 +84,8 @@ class GymnasiumPlayer:
                 actions[alive, t] = action
             terminated[alive] = [s.terminated for s in seen]
             ended = np.array([s.terminated or s.truncated for s in seen])
+            if lead is not None:
+                ended |= lead.is_over(alive, t)
             if ended.any():
                 lengths[alive[ended]] = t + 1
                 descriptors[alive[ended], t + 2 :] = descriptors[alive[ended], t + 1, None]

@@ -82,7 +82,8 @@ class JaxPlayer:
             draws = np.swapaxes(draws, 0, 1)
         led = None
         if lead is not None:
-            led = jax.tree.map(lambda leaf: leaf[lead.policies], population), np.asarray(lead.steps, np.int32)
+            leaders = jax.tree.map(lambda leaf: leaf[lead.policies], population)
+            led = leaders, np.asarray(lead.steps, np.int32), np.asarray(lead.limits, np.int32)
             population = jax.tree.map(lambda leaf: leaf[: len(seeds)], population)
         first, recorded = jax.device_get(_scan(self.task, population, np.asarray(seeds, np.uint32), draws, record, led))
         lengths = recorded.alive.sum(axis=0).astype(np.int32)
@@ -128,7 +129,7 @@ class JaxPlayer:
             actors, number = rows, len(rows)
             if lead is not None and is_led[rows[0]]:
                 actors = np.concatenate([rows, lead.policies[rows]])
-                leading = Lead(np.arange(number, 2 * number), lead.steps[rows])
+                leading = Lead(np.arange(number, 2 * number), lead.steps[rows], lead.limits[rows])
             policies = jax.tree.map(lambda leaf, actors=actors: leaf[actors], population)
             if is_gaussian and not is_drawn[rows[0]]:
                 policies = deterministic(policies)
@@ -145,11 +146,11 @@ def _scan(
     seeds: jax.Array,
     draws: jax.Array | None,
     record: bool,
-    led: tuple[MLP, jax.Array] | None,
+    led: tuple[MLP, jax.Array, jax.Array] | None,
 ) -> tuple[tuple[jax.Array, jax.Array], _Recorded]:
     """Reset and play to the horizon. After its end an episode stands still and records zeros.
 
-    `led` are, for every episode, the policy that acts at first, and for how many steps.
+    `led` are, for every episode, the policy that acts at first, for how many steps, and when it is cut off; see `Lead`.
     """
 
     def step(
@@ -159,7 +160,7 @@ def _scan(
         seen = jax.vmap(task.observe)(state)
         action = act(population, seen, draw)
         if led is not None:
-            leaders, until = led
+            leaders, until, _ = led
             action = jnp.where((t < until)[:, None], act(leaders, seen, draw), action)
         after, reward, ended = jax.vmap(task.step)(state, action)
 
@@ -175,7 +176,8 @@ def _scan(
             observation=where(jax.vmap(task.observe)(state), 0.0) if record else None,
             action=where(action, 0.0) if record else None,
         )
-        return (state, alive & ~ended), recorded
+        over = ended if led is None else ended | (t + 1 == led[2])
+        return (state, alive & ~over), recorded
 
     state = jax.vmap(lambda seed: task.reset(jax.random.key(seed)))(seeds)
     first = jax.vmap(task.observe)(state), jax.vmap(task.describe)(state)

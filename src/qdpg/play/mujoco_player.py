@@ -98,9 +98,11 @@ class MujocoPlayer:
                 recording.observations[rows, t + 1] = seen
                 recording.actions[rows, t] = action
             ended = task.terminated(physics)
+            recording.terminated[rows] = ended
+            if lead is not None:
+                ended = ended | lead.is_over(rows, t)
             if ended.any():
                 done = rows[ended]
-                recording.terminated[done] = True
                 recording.lengths[done] = t + 1
                 recording.descriptors[done, t + 2 :] = recording.descriptors[done, t + 1, None]
                 alive, rows, seen, physics = alive[~ended], rows[~ended], seen[~ended], _take(physics, ~ended)
