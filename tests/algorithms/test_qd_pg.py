@@ -144,6 +144,19 @@ def test_guided_scouts_are_greedy_actors_that_elites_have_led_somewhere():
     np.testing.assert_array_equal(own.fitness, rollouts.fitness[:4])
 
 
+def test_balanced_learning_leaves_out_what_there_is_too_much_of():
+    algorithm, player = QDPG(TASK.spec, replace(SMALL, balance=1.0), seed=1), make_player(TASK)
+    advance(algorithm, player, 3)
+    view, cells = algorithm._view(), algorithm.elites.archive.index_of(algorithm.replay.descriptors)
+    slots = np.asarray(view.playable)[: int(view.number)]
+    held = np.unique(cells[algorithm.replay.playable_slots()], return_counts=True)
+    _, sampled = np.unique(cells[slots], return_counts=True)
+    due = algorithm.replay.transitions / len(held[0])
+    assert held[1].max() > due + 1 > sampled.max()
+    np.testing.assert_array_equal(sampled, np.minimum(held[1], np.ceil(due)))
+    np.testing.assert_array_equal(slots, np.asarray(algorithm._view().playable)[: len(slots)])  # asked again, the same
+
+
 def test_policies_for_quality_and_bred_ones_start_as_their_parents_did():
     config = replace(SMALL, population=6, genetic_share=1 / 3, parents_start=True, initial_policies=20)
     algorithm = QDPG(TASK.spec, config, seed=1)

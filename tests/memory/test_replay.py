@@ -4,7 +4,7 @@ import numpy as np
 
 from qdpg.learn.networks import init_population
 from qdpg.learn.td3 import TD3Settings, _draw
-from qdpg.memory.replay import CONTINUES, NOVELTY, REWARD, Replay
+from qdpg.memory.replay import CONTINUES, NOVELTY, REWARD, Replay, thin_out
 from qdpg.play.acting import Noise
 from qdpg.play.player import make_player
 from qdpg.play.rollouts import Rollouts
@@ -115,3 +115,23 @@ def test_minibatches_are_uniform_over_transitions_and_whole():
     assert {tuple(row) for row in table.reshape(-1, 8)} == {tuple(row) for row in transitions(rollouts)}
     assert np.abs(noise).max() == np.float32(0.5)
     assert abs(np.std(noise) - 0.2) < 0.01
+
+
+def test_only_chosen_slots_are_sampled():
+    replay = Replay(200, 2, 2, 2)
+    replay.insert(episodes())
+    chosen = replay.playable_slots()[::3]
+    view = replay.view(chosen)
+    np.testing.assert_array_equal(np.asarray(view.playable)[: int(view.number)], chosen)
+    assert int(replay.view().number) == replay.transitions > len(chosen)
+
+
+def test_thinning_out_leaves_no_cell_with_more_than_its_share():
+    cells = np.random.default_rng(0).permutation(np.repeat([3, 5, 9, 40], [1000, 10, 100, 90]))
+    kept = thin_out(cells, 1.5, np.random.default_rng(1))
+    numbers = dict(zip(*np.unique(cells[kept], return_counts=True), strict=True))
+    assert numbers == {3: 450, 5: 10, 9: 100, 40: 90}  # 1200 in four cells: 300 each, and half as many again
+    assert (np.diff(kept) > 0).all()
+    again = thin_out(cells, 1.5, np.random.default_rng(2))
+    assert set(kept) != set(again)  # the 1000 in cell 3 take turns
+    np.testing.assert_array_equal(thin_out(cells, 4.0, np.random.default_rng(1)), np.arange(len(cells)))

@@ -32,7 +32,7 @@ from qdpg.learn.networks import MLP, add_inputs, count_parameters, init_mlp, ini
 from qdpg.learn.td3 import Actors, Critics, TD3Settings, gain, init_actors, init_critics
 from qdpg.learn.variation import iso_line
 from qdpg.memory.elites import Elites
-from qdpg.memory.replay import Replay, replay_bytes
+from qdpg.memory.replay import Replay, ReplayView, replay_bytes, thin_out
 from qdpg.memory.visited import NoveltyKind, Visited
 from qdpg.play.acting import Lead, Noise
 from qdpg.play.rollouts import Rollouts
@@ -94,6 +94,8 @@ class Config:
         visited_size: Capacity of 𝔸 (Table 3).
         visited_threshold: What a state's mean distance to its neighbours must exceed to enter 𝔸 (Table 3).
         neighbours: K (Table 3).
+        balance: How many times its due any cell of the grid may have of the transitions that are learned from, the rest
+            being left out at random, afresh in every generation; 0 learns from all alike, as the paper does.
         novelty: Mean distance (appendix), sum of distances (main text), or mean of squares (QDax).
         reward_scale: Factor on the environment's reward in the critics' eyes (fitness is untouched).
         novelty_scale: Factor on the diversity reward, likewise.
@@ -151,6 +153,7 @@ class Config:
     visited_size: int = 10_000
     visited_threshold: float = 1e-4
     neighbours: int = 10
+    balance: float = 0.0
     novelty: NoveltyKind = "mean"
     reward_scale: float = 1.0
     novelty_scale: float = 1.0
@@ -365,12 +368,13 @@ class QDPG(Counted):
             for objective, share in zip(self.objectives, shares, strict=True)
         }
         selected = [self._copy(objective, rows, rng) for objective, rows in parents.items()]
+        view = self._view()
         mothers = self.elites.draw(rng, bred, config.quality_greed)
         with self.clock.time("gradients"):
             # Objectives do not see each other while they learn, so each has a thread of its own.
             with ThreadPoolExecutor(len(shares)) as pool:
                 improving = [
-                    pool.submit(self._improve, actors, objective, jax.random.fold_in(key, i), steps, stop)
+                    pool.submit(self._improve, actors, objective, view, jax.random.fold_in(key, i), steps, stop)
                     for i, (objective, actors) in enumerate(zip(self.objectives, selected, strict=True))
                 ]
             improved = [improvement.result() for improvement in improving]
@@ -448,19 +452,36 @@ class QDPG(Counted):
             return init_actors(policies, settings)
         return init_actors(policies, settings, config.actor_rate * 10 ** -rng.uniform(0, decades, len(rows)))
 
+    def _view(self) -> ReplayView:
+        """The replay memory as this generation learns from it."""
+        if not self.config.balance:
+            return self.replay.view()
+        with self.clock.time("memory"):
+            slots = self.replay.playable_slots()
+            cells = self.elites.archive.index_of(self.replay.descriptors[slots])
+            kept = thin_out(cells, self.config.balance, np.random.default_rng([self.seed, self.generation, 1]))
+            return self.replay.view(slots[kept])
+
     def _improve(
-        self, actors: Actors, objective: str, key: jax.Array, steps: int, stop: Callable[[], bool]
+        self, actors: Actors, objective: str, view: ReplayView, key: jax.Array, steps: int, stop: Callable[[], bool]
     ) -> tuple[MLP, Learner]:
         """Improve `actors` for `objective` by `steps` gradient steps each; return them and the critics after it."""
         critics, greedy = self._state.learners[objective]
         if greedy is None:
-            actors, critics = self._climb(objective, actors, critics, key, steps, stop)
+            actors, critics = self._climb(objective, actors, critics, view, key, steps, stop)
             return self._for_play(actors.online), Learner(critics, None)
-        greedy, critics = self._climb(objective, greedy, critics, key, steps, stop)
+        greedy, critics = self._climb(objective, greedy, critics, view, key, steps, stop)
         if not len(actors.rates):  # the greedy actor is this objective's whole share
             return self._for_play(greedy.online), Learner(critics, greedy)
         actors, _ = self._climb(
-            objective, actors, critics, jax.random.fold_in(key, 1), self.config.greedy_steps, stop, train_critics=False
+            objective,
+            actors,
+            critics,
+            view,
+            jax.random.fold_in(key, 1),
+            self.config.greedy_steps,
+            stop,
+            train_critics=False,
         )
         return self._for_play(join_policies(greedy.online, actors.online)), Learner(critics, greedy)
 
@@ -469,6 +490,7 @@ class QDPG(Counted):
         objective: str,
         actors: Actors,
         critics: Critics,
+        view: ReplayView,
         key: jax.Array,
         steps: int,
         stop: Callable[[], bool],
@@ -482,7 +504,7 @@ class QDPG(Counted):
         return climb(
             actors,
             critics,
-            self.replay.view(),
+            view,
             weights,
             key,
             steps,

@@ -46,6 +46,7 @@ class Replay:
         self.inserted = 0  # rows ever inserted; row number i lives in slot i % capacity
         self._playable = _aligned((capacity,), np.int32)
         self._count = 0
+        self._chosen: np.ndarray | None = None  # made when first needed
 
     def __len__(self) -> int:
         """Rows held."""
@@ -101,10 +102,34 @@ class Replay:
         """Write the diversity rewards [m] of the rows in `slots` [m]."""
         self.rows[slots, NOVELTY] = novelty
 
-    def view(self) -> ReplayView:
-        """The memory as compiled updates read it, without a copy."""
-        number: Any = np.int32(self._count)
-        return ReplayView(_share(self.rows), _share(self._playable), number, _share(self.descriptors))
+    def view(self, slots: np.ndarray | None = None) -> ReplayView:
+        """The memory as compiled updates read it, without a copy; if `slots` are given, only these are sampled."""
+        playable, number = self._playable, self._count
+        if slots is not None:
+            if self._chosen is None:
+                self._chosen = _aligned((self.capacity,), np.int32)
+            playable, number = self._chosen, len(slots)
+            playable[:number] = slots
+        count: Any = np.int32(number)
+        return ReplayView(_share(self.rows), _share(playable), count, _share(self.descriptors))
+
+
+def thin_out(cells: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+    """Choose at random so that no cell has more than `share` times what is its due.
+
+    Args:
+        cells: [m] int, the cell that each item lies in.
+        share: How many times the mean number per occupied cell a cell may keep.
+        rng: Source of randomness.
+
+    Returns:
+        Indices of what is kept, in order.
+    """
+    shuffled = rng.permutation(len(cells))
+    by_cell = shuffled[np.argsort(cells[shuffled], kind="stable")]
+    _, first, count = np.unique(cells[by_cell], return_index=True, return_counts=True)
+    rank = np.arange(len(cells)) - np.repeat(first, count)
+    return np.sort(by_cell[rank < share * len(cells) / len(first)])
 
 
 def replay_bytes(capacity: int, observation_size: int, action_size: int, descriptor_size: int) -> int:
