@@ -282,7 +282,7 @@ def test_policies_that_saw_scaled_observations_are_played_with_real_ones():
     assert generation.population.weights[0].shape[1] == 113
     assert algorithm.replay.observation_size == 29  # the others are always zero
     assert not generation.population.weights[0][:, 29:].any()
-    assert np.abs(generation.population.weights[0][:, 0]).max() < 1 / 16 / 29**0.5  # x is divided by 16
+    assert np.abs(generation.population.weights[0][:, 0]).max() < 1 / 64 / 29**0.5  # x is divided by 64
     # Scaled for improvement, not improved, and scaled back, policies are their parents to the last bit.
     parents = flatten_population(generation.population).tolist()
     assert all(child in parents for child in flatten_population(algorithm.ask().population).tolist())

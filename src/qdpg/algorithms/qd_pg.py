@@ -184,9 +184,10 @@ def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
 
     For the ants (docs/research/ants.md tells what was tried): critics with normed layers, and observations
     of one size; policies whose last layer is linear and which act gently; a greedy actor per objective, improved as
-    often as two cores allow, and steps of many sizes for the others; a diversity reward for gains in novelty, with 𝔸
-    thinned out and many neighbours, so that novelty points the way from afar; noise correlated in time; bred offspring;
-    a finer grid, which a gait can cross in steps.
+    often as two cores allow, and steps of many sizes for the others; scouts that elites lead to where the greedy actors
+    would not come by themselves, and learning balanced over the grid, so that they go on from there; a diversity reward
+    for gains in novelty, with 𝔸 thinned out and many neighbours, so that novelty points the way from afar; noise
+    correlated in time; bred offspring; a finer grid, which a gait can cross in steps.
     """
     paper = Config(optimiser="sgd", actor_rate=6e-3, critic_rate=6e-3)
     if task != "point-maze":
@@ -249,9 +250,9 @@ def _tuned_for_ants(base: Config, task: str) -> Config:
         output="linear",
         diversity_reach=0.5,
         quality_reach=0.5,
-        population=12,
+        population=8,
         genetic_share=1 / 3,
-        gradient_steps_ratio=0.25,
+        gradient_steps_ratio=0.5,
         greedy_actor=True,
         greedy_steps=150,
         rate_decades=2.0,
@@ -259,8 +260,11 @@ def _tuned_for_ants(base: Config, task: str) -> Config:
         quality_greed=3.0,
         scouts=2,
         scout_noise=0.2,
-        quality_scouts=2,
+        quality_scouts=8,
         quality_noise=0.2,
+        guided=True,
+        guided_steps=200,
+        balance=2.0,
         noise_correlation=0.9,
         reward_scale=0.1,
         novelty_scale=20.0,
@@ -275,8 +279,13 @@ def _tuned_for_ants(base: Config, task: str) -> Config:
         return ants
     return replace(  # a heavy ant, which needs all its strength, in a large place
         ants,
+        population=6,
+        gradient_steps_ratio=0.3,
         diversity_reach=1.0,
         quality_reach=1.0,
+        scouts=4,
+        quality_scouts=6,
+        guided_steps=300,
         scout_noise=0.7,
         quality_noise=0.7,
         quality_shaped=True,
