@@ -4,7 +4,7 @@ from qdpg.bench.scaling import draw_scaling, measure_scaling
 
 
 def test_costs_are_measured_and_drawn(tmp_path):
-    results = measure_scaling(1, agents=(4, 8), batches=(8, 32), names=("point",))
+    results = measure_scaling(1, agents=(4, 8), batches=(32, 256), names=("point",))
     assert set(results) == {"point, agents", "point, minibatch"}
     for costs in results.values():
         assert min(value for size, value in costs.items() if size != "exponent") > 0
