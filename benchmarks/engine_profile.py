@@ -10,7 +10,7 @@ import math
 import os
 import re
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 SHAPED = re.compile(r"%([\w.\-]+) = f32\[([\d,]*)\]")
@@ -27,13 +27,13 @@ def main() -> None:
         spent, calls, steps = run(name, Path(directory))
         program = max(Path(directory).glob("*after_optimizations.txt"), key=lambda path: path.stat().st_size)
         count = operations(program.read_text())
-    milliseconds, work = Counter[str](), Counter[str]()
+    milliseconds, work = defaultdict[str, float](float), defaultdict[str, float](float)
     for op, nanoseconds in spent.items():
         kind = describe(op, count.get(op, 0))
         milliseconds[kind] += nanoseconds / 1e6 / steps
         work[kind] += count.get(op, 0) * calls[op] / steps
     whole = sum(milliseconds.values())
-    for kind, time in milliseconds.most_common():
+    for kind, time in sorted(milliseconds.items(), key=lambda item: -item[1]):
         rate = f"{work[kind] / time / 1e6:6.1f} GFlop/s" if work[kind] else ""
         print(f"{kind:40s} {time:8.3f} ms  {time / whole:6.1%}  {rate}")
     print(f"{'all':40s} {whole:8.3f} ms")
