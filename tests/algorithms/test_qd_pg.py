@@ -234,6 +234,12 @@ def test_no_starts_are_refused():
         QDPG(TASK.spec, replace(SMALL, starts=0), 0)
 
 
+@pytest.mark.parametrize("setting", ["balance", "guided_steps"])
+def test_what_cannot_be_negative_is_refused(setting):
+    with pytest.raises(UserError, match=f"{setting} is -1; give 0"):
+        QDPG(TASK.spec, replace(SMALL, **{setting: -1}), 0)
+
+
 def test_cells_that_do_not_fit_the_descriptors_are_refused():
     with pytest.raises(UserError, match="2 descriptors, but cells is"):
         QDPG(TASK.spec, replace(SMALL, cells=(5, 5, 5)), 0)

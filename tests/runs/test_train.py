@@ -55,7 +55,10 @@ def resumed(path, **changes):
     return trainer
 
 
-@pytest.mark.parametrize("extra", [{}, {"greedy_actor": True, "genetic_share": 0.25, "cells": 20}])
+@pytest.mark.parametrize(
+    "extra",
+    [{}, {"greedy_actor": True, "genetic_share": 0.25, "cells": 20, "scouts": 1, "guided": True, "balance": 1.5}],
+)
 def test_stopped_and_resumed_equals_never_stopped(tmp_path, config, train, extra):
     settings = {**config.config, **extra}
     whole = train(tmp_path / "whole", config=settings)

@@ -348,6 +348,9 @@ class QDPG(Counted):
             raise UserError(f"{name} needs a population with a policy per objective besides the bred ones; enlarge it.")
         if config.starts < 1:
             raise UserError(f"{name} judges policies by their episodes; give at least one of them as starts.")
+        for setting in ("balance", "guided_steps"):
+            if getattr(config, setting) < 0:
+                raise UserError(f"{setting} is {getattr(config, setting)}; give 0, which turns it off, or more.")
         self.scale = np.array(seen_scale(spec, config))
         self.seen_sizes = (len(self.scale), *config.hidden, spec.action_size)  # of policies that learn
         sizes = (spec.observation_size, *config.hidden, spec.action_size)

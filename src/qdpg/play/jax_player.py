@@ -118,7 +118,7 @@ class JaxPlayer:
         sigma = np.asarray(noise.sigma)
         sigma = sigma if sigma.ndim == 2 else np.broadcast_to(sigma, len(seeds))
         is_led = np.zeros(len(seeds), bool) if lead is None else lead.steps > 0
-        is_drawn = np.full(len(seeds), is_gaussian) & (sigma != 0)
+        is_drawn = np.full(len(seeds), is_gaussian) & sigma.reshape(len(seeds), -1).any(axis=1)
         groups = [
             np.flatnonzero((is_led == led) & (is_drawn == drawn)) for led in (False, True) for drawn in (False, True)
         ]
