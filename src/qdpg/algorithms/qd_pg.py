@@ -29,7 +29,7 @@ from qdpg.algorithms.pieces import (
 )
 from qdpg.errors import UserError
 from qdpg.learn.networks import MLP, add_inputs, count_parameters, init_mlp, init_population, scale_inputs
-from qdpg.learn.td3 import Actors, Critics, TD3Settings, gain, init_actors, init_critics
+from qdpg.learn.td3 import Actors, Critics, TD3Settings, beyond, gain, init_actors, init_critics
 from qdpg.learn.variation import iso_line
 from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay, ReplayView, replay_bytes, thin_out
@@ -98,6 +98,8 @@ class Config:
             being left out at random, afresh in every generation; 0 learns from all alike, as the paper does.
         novelty: Mean distance (appendix), sum of distances (main text), or mean of squares (QDax).
         reward_scale: Factor on the environment's reward in the critics' eyes (fitness is untouched).
+        granted: Reward that critics take for granted at every step, such as that for being alive: they count from there,
+            and the end of an episode as the loss of it for good, which ranks policies as before; see `beyond`.
         novelty_scale: Factor on the diversity reward, likewise.
         diversity_quality: Share of the environment's reward that counts in the diversity gradient too.
         diversity_shaped: Whether the diversity reward of a step is what it gained in novelty, which ranks policies as
@@ -156,6 +158,7 @@ class Config:
     balance: float = 0.0
     novelty: NoveltyKind = "mean"
     reward_scale: float = 1.0
+    granted: float = 0.0
     novelty_scale: float = 1.0
     diversity_quality: float = 0.0
     diversity_shaped: bool = False
@@ -422,7 +425,7 @@ class QDPG(Counted):
             judged = rollouts.first(candidates * self.config.starts)
             accepted = self.visited.add(judged.descriptors[:, :-1][judged.played()])
         with self.clock.time("memory"):
-            self.replay.insert(self._shape(rollouts) if self.config.quality_shaped else rollouts)
+            self.replay.insert(self._shape(rollouts))
             worst = judged.fitness.reshape(-1, candidates).argmin(axis=0)
             judged = judged.take(worst * candidates + np.arange(candidates))
             status = self.elites.add(generation.candidates(), judged, self.generation)
@@ -526,12 +529,16 @@ class QDPG(Counted):
         )
 
     def _shape(self, rollouts: Rollouts) -> Rollouts:
-        """The same episodes with gains as rewards; what the first state is worth is taken to be the first reward."""
-        after = rollouts.rewards
-        before = np.concatenate([after[:, :1], after[:, :-1]], axis=1)
-        is_last = np.arange(after.shape[1]) == rollouts.lengths[:, None] - 1
+        """The same episodes with rewards as critics are to see them."""
+        config, rewards = self.config, rollouts.rewards
+        is_last = np.arange(rewards.shape[1]) == rollouts.lengths[:, None] - 1
         continues = 1.0 - (is_last & rollouts.terminated[:, None])
-        return replace(rollouts, rewards=gain(before, after, continues, self.config.discount))
+        if config.quality_shaped:  # what the first state is worth is taken to be the first reward
+            before = np.concatenate([rewards[:, :1], rewards[:, :-1]], axis=1)
+            rewards = gain(before, rewards, continues, config.discount)
+        if config.granted:
+            rewards = beyond(rewards, config.granted, continues, config.discount)
+        return replace(rollouts, rewards=rewards)
 
     def _for_play(self, policies: MLP) -> MLP:
         """Policies for observations as they are, of policies for scaled ones."""
