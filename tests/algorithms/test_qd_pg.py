@@ -315,20 +315,14 @@ def test_rewards_may_be_stored_as_gains():
     assert rollouts.terminated.any()
 
 
-def test_rewards_may_be_stored_as_what_exceeds_a_granted_one():
-    task = PointMaze(goal=(0.0, -0.75), horizon=50)
-    plain, beyond = (QDPG(task.spec, replace(SMALL, granted=granted), seed=3) for granted in (0.0, -1.0))
-    rollouts = make_player(task).play(plain.ask().population, np.arange(4))
-    for algorithm in (plain, beyond):
+def test_a_part_of_the_reward_may_be_kept_from_the_critics():
+    plain, less = (QDPG(TASK.spec, replace(SMALL, deducted=pay), seed=3) for pay in (0.0, 0.25))
+    rollouts = make_player(TASK).play(plain.ask().population, np.arange(4))
+    for algorithm in (plain, less):
         algorithm.tell(algorithm.ask(), rollouts)
-    first = 0
-    for length, ends in zip(rollouts.lengths, rollouts.terminated, strict=True):
-        rows = slice(first, first + length)
-        expected = plain.replay.rows[rows, REWARD] + 1.0
-        expected[-1] += ends * SMALL.discount / (1.0 - SMALL.discount)
-        np.testing.assert_allclose(beyond.replay.rows[rows, REWARD], expected, rtol=1e-5)
-        first += length + 1
-    assert rollouts.terminated.any()
+    slots = plain.replay.playable_slots()
+    np.testing.assert_allclose(less.replay.rows[slots, REWARD], plain.replay.rows[slots, REWARD] - 0.25, rtol=1e-5)
+    np.testing.assert_array_equal(less.elites.data()["objective"], plain.elites.data()["objective"])
 
 
 def test_the_worst_of_several_starts_counts():

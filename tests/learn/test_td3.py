@@ -16,7 +16,6 @@ from qdpg.learn.td3 import (
     Pull,
     TD3Settings,
     _draw,
-    beyond,
     draw_slots,
     gain,
     improve,
@@ -222,19 +221,6 @@ def test_gains_rank_policies_as_before(ends):
     by_then = discount ** np.arange(steps)
     rest = 0.0 if ends else discount**steps * novelty[-1]  # what critics expect beyond: the potential there
     assert (by_then * gained).sum() == pytest.approx((1 - discount) * (by_then * novelty[1:]).sum() - novelty[0] + rest)
-
-
-@pytest.mark.parametrize("ends", [True, False])
-def test_what_is_beyond_a_granted_reward_ranks_policies_as_before(ends):
-    """Discounted sums are lower by a constant, provided that critics expect the same constant less in the last state."""
-    rewards, discount, granted, steps = np.random.default_rng(0).uniform(size=50), 0.9, 0.7, 50
-    continues = np.ones(steps)
-    continues[-1] = not ends
-    level, by_then = granted / (1 - discount), discount ** np.arange(steps)
-    seen = beyond(rewards, granted, continues, discount)
-    np.testing.assert_allclose(seen[:-1], rewards[:-1] - granted)
-    rest = 0.0 if ends else discount**steps * level
-    assert (by_then * seen).sum() == pytest.approx((by_then * rewards).sum() - level + rest)
 
 
 def test_batches_hold_the_novelty_gained(replay):

@@ -29,7 +29,7 @@ from qdpg.algorithms.pieces import (
 )
 from qdpg.errors import UserError
 from qdpg.learn.networks import MLP, add_inputs, count_parameters, init_mlp, init_population, scale_inputs
-from qdpg.learn.td3 import Actors, Critics, TD3Settings, beyond, gain, init_actors, init_critics
+from qdpg.learn.td3 import Actors, Critics, TD3Settings, gain, init_actors, init_critics
 from qdpg.learn.variation import iso_line
 from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay, ReplayView, replay_bytes, thin_out
@@ -98,8 +98,8 @@ class Config:
             being left out at random, afresh in every generation; 0 learns from all alike, as the paper does.
         novelty: Mean distance (appendix), sum of distances (main text), or mean of squares (QDax).
         reward_scale: Factor on the environment's reward in the critics' eyes (fitness is untouched).
-        granted: Reward that critics take for granted at every step, such as that for being alive: they count from there,
-            and the end of an episode as the loss of it for good, which ranks policies as before; see `beyond`.
+        deducted: What critics take off the environment's reward of every step, such as a part of the pay for being
+            alive: standing still is then worth little, and the risk to end costs little. Fitness is untouched.
         novelty_scale: Factor on the diversity reward, likewise.
         diversity_quality: Share of the environment's reward that counts in the diversity gradient too.
         diversity_shaped: Whether the diversity reward of a step is what it gained in novelty, which ranks policies as
@@ -158,7 +158,7 @@ class Config:
     balance: float = 0.0
     novelty: NoveltyKind = "mean"
     reward_scale: float = 1.0
-    granted: float = 0.0
+    deducted: float = 0.0
     novelty_scale: float = 1.0
     diversity_quality: float = 0.0
     diversity_shaped: bool = False
@@ -536,9 +536,7 @@ class QDPG(Counted):
         if config.quality_shaped:  # what the first state is worth is taken to be the first reward
             before = np.concatenate([rewards[:, :1], rewards[:, :-1]], axis=1)
             rewards = gain(before, rewards, continues, config.discount)
-        if config.granted:
-            rewards = beyond(rewards, config.granted, continues, config.discount)
-        return replace(rollouts, rewards=rewards)
+        return replace(rollouts, rewards=rewards - config.deducted)
 
     def _for_play(self, policies: MLP) -> MLP:
         """Policies for observations as they are, of policies for scaled ones."""

@@ -254,15 +254,6 @@ def gain(before: Numbers, after: Numbers, continues: Numbers, discount: float) -
     return (1.0 - discount + discount * continues) * after - before
 
 
-def beyond(reward: Numbers, granted: float, continues: Numbers, discount: float) -> Numbers:
-    """What `reward` exceeds one that is taken for granted, the end of an episode being the loss of all that would come.
-
-    This is the reward shaped with a constant potential, granted / (1 - γ): policies are ranked as before, but critics
-    need not first learn the level that all values have in common, which takes 1 / (1 - γ) times as long as the rest.
-    """
-    return reward - (1.0 - discount * continues) * granted / (1.0 - discount)
-
-
 def update_critics(critics: Critics, policies: MLP, batch: Batch, noise: jax.Array, settings: TD3Settings) -> Critics:
     """One step of the twin critics on the batches of all actors, then a soft step of their targets.
 
