@@ -175,6 +175,19 @@ def test_diversity_rewards_are_fresh(started):
     np.testing.assert_array_equal(algorithm.replay.rows[slots, NOVELTY], expected)
 
 
+def test_novelty_may_count_from_the_least_there_is():
+    algorithm, player = (
+        QDPG(TASK.spec, replace(SMALL, novelty_deducted=True, visited_threshold=0.1), seed=1),
+        make_player(TASK),
+    )
+    advance(algorithm, player, 2)
+    algorithm.ask()
+    slots = algorithm.replay.playable_slots()
+    novelty = algorithm.visited.novelty(algorithm.replay.descriptors[slots])
+    np.testing.assert_array_equal(algorithm.replay.rows[slots, NOVELTY], novelty - novelty.min())
+    assert novelty.min() > 0
+
+
 @pytest.mark.parametrize(("name", "objective"), [("q-pg", "quality"), ("d-pg", "diversity"), ("qd-pg-sum", "sum")])
 def test_ablations_have_one_objective(name, objective):
     algorithm = QDPG(TASK.spec, SMALL, 0, name)

@@ -101,6 +101,8 @@ class Config:
         deducted: What critics take off the environment's reward of every step, such as a part of the pay for being
             alive: standing still is then worth little, and the risk to end costs little. Fitness is untouched.
         novelty_scale: Factor on the diversity reward, likewise.
+        novelty_deducted: Whether novelty counts from the least that any state in the replay memory has, so that the risk
+            to end costs no more than what was gained.
         diversity_quality: Share of the environment's reward that counts in the diversity gradient too.
         diversity_shaped: Whether the diversity reward of a step is what it gained in novelty, which ranks policies as
             before but is far easier to learn; see `gain`.
@@ -160,6 +162,7 @@ class Config:
     reward_scale: float = 1.0
     deducted: float = 0.0
     novelty_scale: float = 1.0
+    novelty_deducted: bool = False
     diversity_quality: float = 0.0
     diversity_shaped: bool = False
     quality_shaped: bool = False
@@ -548,7 +551,8 @@ class QDPG(Counted):
             # Of a shaped reward, the last state of an episode has its part too.
             slots = slice(len(self.replay)) if self.config.diversity_shaped else self.replay.playable_slots()
             novelty = self.visited.novelty(self.replay.descriptors[slots], self.config.novelty)
-            self.replay.set_novelty(slots, novelty)
+            least = novelty.min() if self.config.novelty_deducted else 0.0
+            self.replay.set_novelty(slots, novelty - least)
 
     def _novelty_of_episodes(self, rollouts: Rollouts) -> dict[str, np.ndarray]:
         """Both sides of the compatibility condition (equation 3), before the episodes enter any memory, [N] each.
