@@ -93,6 +93,19 @@ def test_led_episodes_go_on_where_the_leader_stops(name, output):
 
 
 @pytest.mark.parametrize("name", TASKS)
+def test_leaders_act_without_noise(name):
+    task = TASKS[name]
+    population, seeds, noise = population_for(task, 4, 16), np.array([7, 8]), Noise(0.5)
+    lead = Lead(np.array([2, 3]), np.array([20, 5]), np.array([0, 0]))
+    led = make_player(task).play(population, seeds, noise=noise, lead=lead)
+    leaders = make_player(task).play(take(population, np.array([2, 3])), seeds)
+    for n, until in enumerate(lead.steps):
+        np.testing.assert_array_equal(led.actions[n, :until], leaders.actions[n, :until])
+        own = apply_mlp(take(population, n), led.observations[n, until : led.lengths[n]])
+        assert np.abs(led.actions[n, until : led.lengths[n]] - own).mean() > 0.1
+
+
+@pytest.mark.parametrize("name", TASKS)
 def test_without_recording_only_the_transitions_are_missing(name):
     task = TASKS[name]
     population, seeds = population_for(task, 4, 16), np.arange(4)

@@ -106,7 +106,7 @@ NO_NOISE = Noise()
 
 
 class Lead(NamedTuple):
-    """Other policies of the population that act in some episodes at first, before the episode's own take over.
+    """Other policies of the population that act in some episodes at first, without noise, before the own take over.
 
     Such episodes may be cut off early, which is then a time limit like any other.
     """
@@ -124,8 +124,13 @@ class Lead(NamedTuple):
         return self.limits[rows] == t + 1
 
 
-def draw_noise(seeds: np.ndarray, noise: Noise, horizon: int, action_size: int) -> np.ndarray | None:
-    """Return the action noise of episodes with these reset seeds, [N, horizon, A] float32; None if there is none."""
+def draw_noise(
+    seeds: np.ndarray, noise: Noise, horizon: int, action_size: int, lead: Lead | None = None
+) -> np.ndarray | None:
+    """Return the action noise of episodes with these reset seeds, [N, horizon, A] float32; None if there is none.
+
+    Leaders act without noise, or they would hardly arrive.
+    """
     sigma = np.asarray(noise.sigma, np.float32)
     sigma = sigma[:, None] if sigma.ndim == 2 else np.broadcast_to(sigma, len(seeds))[:, None, None]
     if not sigma.any():
@@ -138,4 +143,6 @@ def draw_noise(seeds: np.ndarray, noise: Noise, horizon: int, action_size: int) 
         fresh = np.float32(math.sqrt(1 - noise.correlation**2))
         for t in range(1, horizon):
             draws[:, t] = np.float32(noise.correlation) * draws[:, t - 1] + fresh * draws[:, t]
+    if lead is not None:
+        draws[np.arange(horizon) < lead.steps[:, None]] = 0.0
     return sigma * draws

@@ -54,7 +54,7 @@ class GymnasiumPlayer:
         spec, seeds = self._spec, np.asarray(seeds)
         number, horizon = len(seeds), spec.horizon
         actor = Actor(population)
-        draws = draw_noise(seeds, noise, horizon, spec.action_size)
+        draws = draw_noise(seeds, noise, horizon, spec.action_size, lead)
         while len(self._envs) < number:
             self._envs.append(self.task.make_env())
 

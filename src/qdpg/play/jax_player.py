@@ -77,7 +77,7 @@ class JaxPlayer:
         some_led = lead is not None and not lead.steps.all()
         if some_led or (population.output == "gaussian" and not np.all(noise.sigma)):
             return self._play_apart(population, seeds, noise, record, lead)
-        draws = draw_noise(seeds, noise, spec.horizon, spec.action_size)
+        draws = draw_noise(seeds, noise, spec.horizon, spec.action_size, lead)
         if draws is not None:
             draws = np.swapaxes(draws, 0, 1)
         led = None

@@ -57,7 +57,7 @@ class MujocoPlayer:
         """Play one episode per policy; see `Player.play`."""
         seeds = np.asarray(seeds)
         recording, actor = _Recording(self._spec, len(seeds), record), Actor(population)
-        draws = draw_noise(seeds, noise, self._spec.horizon, self._spec.action_size)
+        draws = draw_noise(seeds, noise, self._spec.horizon, self._spec.action_size, lead)
         shares = np.array_split(np.arange(len(seeds)), min(self._threads, len(seeds)))
         with ThreadPoolExecutor(len(shares)) as pool:
             playing = [pool.submit(self._play_share, actor, seeds, rows, draws, lead, recording) for rows in shares]
