@@ -86,7 +86,7 @@ class Config:
         quality_scouts: The same, of copies of the policies improved for the second objective, if there is one.
         quality_noise: σ of the action noise in these.
         guided: Whether scouts are copies of the first policy improved for their objective (with `greedy_actor` the
-            greedy one) which an elite, drawn as parents are, leads through a part of its own episode before they act
+            greedy one) which an elite, any one of the grid, leads through a part of its own episode before they act
             themselves: critics learn what becomes of their policy wherever the collection has been.
         guided_steps: How many steps guided scouts act themselves before they are cut off; 0 lets them play to the end.
         noise_correlation: Of the action noise between successive steps; 0 is white noise.
@@ -415,9 +415,9 @@ class QDPG(Counted):
                 seeds[last - len(parents["quality"]) : last] = stored[parents["quality"]]
         noise, lead = self._noise(config.population * config.starts, scouts), None
         if config.guided and any(scouts):
-            guides = [self._draw_parents(*each, rng) for each in zip(self.objectives, scouts, strict=True)]
-            lead = self._lead(rows := np.concatenate(guides), len(seeds), rng)
-            population = join_policies(population, self.elites.policies(rows))
+            guides = self.elites.draw(rng, sum(scouts))
+            lead = self._lead(guides, len(seeds), rng)
+            population = join_policies(population, self.elites.policies(guides))
         return Generation(population, seeds, noise, learned, len(seeds) - config.population, lead=lead)
 
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
