@@ -101,8 +101,8 @@ class Config:
         deducted: What critics take off the environment's reward of every step, such as a part of the pay for being
             alive: standing still is then worth little, and the risk to end costs little. Fitness is untouched.
         novelty_scale: Factor on the diversity reward, likewise.
-        novelty_deducted: Whether novelty counts from the least that any state in the replay memory has, so that the risk
-            to end costs no more than what was gained.
+        novelty_deducted: Whether novelty counts from the least that any state in the replay memory has, so that the
+            risk to end costs no more than what was gained.
         diversity_quality: Share of the environment's reward that counts in the diversity gradient too.
         diversity_shaped: Whether the diversity reward of a step is what it gained in novelty, which ranks policies as
             before but is far easier to learn; see `gain`.
