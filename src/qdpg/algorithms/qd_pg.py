@@ -191,7 +191,8 @@ def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
     For the ants (docs/research/ants.md tells what was tried): critics with normed layers, and observations
     of one size; policies whose last layer is linear and which act gently; a greedy actor per objective, improved as
     often as two cores allow, and steps of many sizes for the others; scouts that elites lead to where the greedy actors
-    would not come by themselves, and learning balanced over the grid, so that they go on from there; a diversity reward
+    would not come by themselves, and learning balanced over the grid, so that they go on from there; on ant-trap a
+    longer horizon, and critics that hardly see the pay for being alive, for which ants stand still; a diversity reward
     for gains in novelty, with 𝔸 thinned out and many neighbours, so that novelty points the way from afar; noise
     correlated in time; bred offspring; a finer grid, which a gait can cross in steps.
     """
@@ -272,8 +273,11 @@ def _tuned_for_ants(base: Config, task: str) -> Config:
         guided_steps=200,
         balance=2.0,
         noise_correlation=0.9,
-        reward_scale=0.1,
+        discount=0.997,
+        reward_scale=0.05,
+        deducted=0.75,
         novelty_scale=20.0,
+        novelty_deducted=True,
         diversity_shaped=True,
         diversity_discount=0.997,
         visited_threshold=1.0,
@@ -295,7 +299,9 @@ def _tuned_for_ants(base: Config, task: str) -> Config:
         scout_noise=0.7,
         quality_noise=0.7,
         quality_shaped=True,
+        discount=0.99,
         reward_scale=5.0,
+        deducted=0.0,
         visited_threshold=4.0,
         cells=(14, 14),
         initial_policies=4,
