@@ -539,13 +539,13 @@ class QDPG(Counted):
 
     def _shape(self, rollouts: Rollouts) -> Rollouts:
         """The same episodes with rewards as critics are to see them."""
-        config, rewards = self.config, rollouts.rewards
-        is_last = np.arange(rewards.shape[1]) == rollouts.lengths[:, None] - 1
-        continues = 1.0 - (is_last & rollouts.terminated[:, None])
-        if config.quality_shaped:  # what the first state is worth is taken to be the first reward
+        rewards = rollouts.rewards
+        if self.config.quality_shaped:  # what the first state is worth is taken to be the first reward
             before = np.concatenate([rewards[:, :1], rewards[:, :-1]], axis=1)
-            rewards = gain(before, rewards, continues, config.discount)
-        return replace(rollouts, rewards=rewards - config.deducted)
+            is_last = np.arange(rewards.shape[1]) == rollouts.lengths[:, None] - 1
+            continues = 1.0 - (is_last & rollouts.terminated[:, None])
+            rewards = gain(before, rewards, continues, self.config.discount)
+        return replace(rollouts, rewards=rewards - self.config.deducted)
 
     def _for_play(self, policies: MLP) -> MLP:
         """Policies for observations as they are, of policies for scaled ones."""
