@@ -1,6 +1,7 @@
 """The engine against plain TD3 in float64, and the promises that its docstrings make."""
 
 import functools
+from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -16,6 +17,7 @@ from qdpg.learn.td3 import (
     Pull,
     TD3Settings,
     _draw,
+    draw_directions,
     draw_slots,
     gain,
     improve,
@@ -264,3 +266,81 @@ def test_clipped_actions_come_back_and_stay_within_reach():
         end = np.asarray(forward(actors.online, observation).output)
         assert np.sign(end).tolist() == np.full_like(end, wanted).tolist()
         assert np.abs(end).max() <= 2.2
+
+
+def test_directions_count_what_a_step_goes_there(replay):
+    settings = TD3Settings(batch_size=64, directions="drawn")
+    weights = jnp.array([0.5, 2.0])
+    view = replay.view()
+    batch, _ = _draw(view, weights, WORDS, 2, (2, 2), settings, jnp.int32(3))
+    plain, _ = _draw(view, jnp.array([0.5, 0.0]), WORDS, 2, (2, 2), TD3Settings(batch_size=64), jnp.int32(3))
+    slots = np.asarray(draw_slots(view, WORDS, jnp.int32(3), (2, 64)))
+    told = np.asarray(batch.observation[..., 2:])
+    moved = replay.descriptors[(slots + 1) % replay.capacity] - replay.descriptors[slots]
+    np.testing.assert_allclose(batch.reward, plain.reward + 2.0 * (told * moved).sum(axis=-1), atol=1e-5)
+    np.testing.assert_array_equal(batch.following[..., 2:], told)
+    np.testing.assert_array_equal(batch.following[..., :2], plain.following)
+    np.testing.assert_array_equal(batch.pair[..., :2], plain.pair[..., :2])
+    np.testing.assert_array_equal(batch.pair[..., 2:4], told)
+    np.testing.assert_array_equal(batch.pair[..., 4:], plain.pair[..., 2:])
+    replay.slopes[:] = np.random.default_rng(0).normal(size=replay.slopes.shape)
+    novel, _ = _draw(replay.view(), weights, WORDS, 2, (2, 2), replace(settings, directions="novel"), jnp.int32(3))
+    np.testing.assert_array_equal(novel.observation[..., 2:], replay.slopes[slots])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_directions_are_drawn_all_around(size):
+    drawn = np.asarray(draw_directions(WORDS, jnp.int32(5), (20_000, size)))
+    lengths = np.linalg.norm(drawn, axis=1)
+    np.testing.assert_allclose(np.quantile(lengths, [0.0, 0.25, 0.5, 1.0]), [0.5, 0.75, 1.0, 1.5], atol=0.02)
+    assert np.abs(drawn.mean(axis=0)).max() < 0.03
+
+
+def test_policies_without_directions_climb_critics_that_know_them(replay):
+    """What an actor gains is the slope of its critic in the direction of each state."""
+    settings = TD3Settings(batch_size=256, directions="novel", actor_rate=1e-3)
+    replay.slopes[:] = [1.0, 0.0]
+    critics = init_critics(jax.random.key(1), (6, 32, 32, 1), settings)
+    first = init_population(jax.random.key(2), 3, SIZES)
+    actors, same = improve(
+        init_actors(first, settings),
+        critics,
+        replay.view(),
+        QUALITY,
+        KEY,
+        0,
+        100,
+        settings=settings,
+        train_critics=False,
+    )
+    assert same is critics or jax.tree.all(jax.tree.map(lambda a, b: (a == b).all(), same, critics))
+    states = replay.rows[replay.playable_slots()[:1000], :2]
+    seen = np.concatenate([states, np.broadcast_to([1.0, 0.0], states.shape)], axis=1).astype(np.float32)
+
+    def judge(population):
+        acted = jax.vmap(apply_mlp, in_axes=(0, None))(population, states)
+        pairs = jnp.concatenate([jnp.broadcast_to(seen, (3, *seen.shape)), acted], axis=-1)
+        return np.asarray(apply_mlp(critics.online[0], pairs)).mean(axis=(1, 2))
+
+    assert (judge(actors.online) > judge(first)).all()
+
+
+def test_one_policy_learns_to_go_anywhere():
+    """From random steps on a plane, a policy that is told a direction learns to step there, and nowhere else."""
+    rng = np.random.default_rng(0)
+    memory = Replay(4000, 2, 2, 2)
+    actions = rng.uniform(-1, 1, (1999, 2)).astype(np.float32)
+    states = np.concatenate([np.zeros((1, 2)), np.cumsum(0.1 * actions, axis=0)]).astype(np.float32)
+    rows = np.zeros((2000, 7), np.float32)
+    rows[:, :2], rows[:-1, 2:4], rows[:, CONTINUES] = np.tanh(states), actions, 1.0
+    memory.insert_rows(rows, states, np.arange(2000) < 1999)
+    memory.index()
+    settings = TD3Settings(batch_size=64, directions="drawn", discount=0.5, actor_rate=3e-3, critic_rate=3e-3)
+    actors = init_actors(init_population(jax.random.key(0), 1, (4, 32, 2)), settings)
+    critics = init_critics(jax.random.key(1), (6, 32, 1), settings)
+    actors, _ = improve(actors, critics, memory.view(), jnp.array([0.0, 10.0]), KEY, 0, 3000, settings=settings)
+    told = rng.standard_normal((500, 2))
+    told /= np.linalg.norm(told, axis=1, keepdims=True)
+    seen = np.concatenate([np.tanh(states[:500]), told], axis=1).astype(np.float32)
+    acted = np.asarray(apply_mlp(jax.tree.map(lambda leaf: leaf[0], actors.online), seen))
+    assert np.quantile((acted * told).sum(axis=1), 0.05) > 0.7, "straight there is 1 to 1.41"

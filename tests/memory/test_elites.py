@@ -82,3 +82,16 @@ def test_greed_draws_the_better_elites():
     expected = [number ** (-1 / 3), 1 - ((number - 1) / number) ** (1 / 3)]  # u³ below 1/k, above 1 - 1/k
     np.testing.assert_allclose(shares, expected, atol=0.03)
     assert shares[1] > 0
+
+
+def test_further_numbers_are_remembered():
+    elites = Elites(SPEC, init_mlp(jax.random.key(0), SIZES), (5, 5), further={"steering": 3})
+    population, rollouts = played(30)
+    further = np.arange(90, dtype=np.float32).reshape(30, 3)
+    elites.add(population, rollouts, 0, steering=further)
+    data, vectors = elites.data(), flatten_population(population)
+    for solution, steering in zip(data["solution"], data["steering"], strict=True):
+        np.testing.assert_array_equal(further[(vectors == solution).all(axis=1)][0], steering)
+    again = Elites(SPEC, init_mlp(jax.random.key(0), SIZES), (5, 5), further={"steering": 3})
+    again.load(data)
+    np.testing.assert_array_equal(again.data()["steering"], data["steering"])

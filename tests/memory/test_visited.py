@@ -67,3 +67,21 @@ def test_oldest_leave_first():
     for value in range(5):
         visited.add(np.array([[float(value)]]))
     assert visited.descriptors[:, 0].tolist() == [2, 3, 4]
+
+
+def test_slope_is_the_gradient_of_novelty():
+    rng = np.random.default_rng(2)
+    visited = Visited(2, 1000, threshold=0.0, neighbours=7)
+    assert not visited.slope(np.ones((3, 2), np.float32)).any()  # nothing to be far from
+    visited.set(rng.normal(size=(300, 2)).astype(np.float32))
+    queries, step = rng.normal(size=(100, 2)).astype(np.float32), 1e-4
+
+    def novelty(at):
+        return np.sort(cdist(at, visited.descriptors), axis=1)[:, :7].mean(axis=1)
+
+    sides = [novelty(queries.astype(float) + sign * step * axis) for axis in np.eye(2) for sign in (1, -1)]
+    expected = np.stack([(sides[0] - sides[1]) / (2 * step), (sides[2] - sides[3]) / (2 * step)], axis=1)
+    np.testing.assert_allclose(visited.slope(queries), expected, atol=1e-3)
+    outside = visited.slope(np.array([[100.0, 0.0]], np.float32))
+    np.testing.assert_allclose(outside, [[1, 0]], atol=0.05)  # away from all of them
+    assert np.isfinite(visited.slope(visited.descriptors)).all()  # a state that is itself held has no direction

@@ -47,6 +47,7 @@ class Generation(NamedTuple):
     record: bool = True  # whether observations and actions are wanted
     tried: Tried = NOTHING
     lead: Lead | None = None  # who acts first in the scouts' episodes
+    further: dict[str, np.ndarray] = {}  # noqa: RUF012 - of the candidates, by name; see `Elites`
 
     def candidates(self) -> MLP:
         """The policies that are neither scouts nor leaders."""

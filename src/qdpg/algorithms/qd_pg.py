@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,13 +27,15 @@ from qdpg.algorithms.pieces import (
     td3_settings,
     unpack_state,
 )
+from qdpg.algorithms.qd_pg_settings import Config, preset
 from qdpg.errors import UserError
 from qdpg.learn.networks import MLP, add_inputs, count_parameters, init_mlp, init_population, scale_inputs
+from qdpg.learn.steering import breed_steerings, draw_straight, find_bearings, steer, steering_size
 from qdpg.learn.td3 import Actors, Critics, TD3Settings, gain, init_actors, init_critics
 from qdpg.learn.variation import iso_line
 from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay, ReplayView, replay_bytes, thin_out
-from qdpg.memory.visited import NoveltyKind, Visited
+from qdpg.memory.visited import Visited
 from qdpg.play.acting import Lead, Noise
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import TaskSpec
@@ -46,266 +48,6 @@ OBJECTIVES: dict[str, dict[str, tuple[float, float]]] = {
     "q-pg": {"quality": (1.0, 0.0)},
     "pga-me": {"quality": (1.0, 0.0)},
 }
-
-
-@dataclass(frozen=True)
-class Config:
-    """Settings of QD-PG. The defaults are those of Table 3 that hold for all tasks; presets give the rest.
-
-    Attributes:
-        population: N, policies per generation (appendix C.1: 4 for point-maze, 10 for the ants).
-        hidden: Hidden layers of policies and critics (Table 3).
-        replay_size: Rows of the replay memory (Table 3).
-        gradient_steps_ratio: Gradient steps per environment step of the generation before (Table 3).
-        batch_size: Minibatch of each policy (Table 3).
-        discount: γ of the quality critic (Table 3).
-        diversity_discount: γ of the diversity critic; the theory has 1, Table 3 gives one value for both.
-        softness: τ (Table 3).
-        delay: Critic steps per actor step (Table 3).
-        target_noise: σ of target smoothing (not given; TD3's default).
-        target_noise_clip: Where it is cut (not given; TD3's default).
-        optimiser: "sgd" as printed in Table 3, or "adam", as TD3 has it.
-        loss: Whether losses are sums over the minibatch, as the equations are printed, or means, as TD3 has them.
-        actor_rate: Learning rate of policies (Table 3 gives one for all).
-        rate_decades: Powers of ten below `actor_rate` over which the rates of policies improved for quality are spread,
-            one drawn for each, uniformly in the logarithm; 0 in the paper.
-        diversity_decades: The same of policies improved for diversity.
-        critic_rate: Learning rate of critics.
-        critic_hidden: Activation in critics; "normed" is a ReLU divided by its layer's root mean square.
-        scaled: Whether critics and policies being improved see observations divided by the task's typical sizes, where
-            it gives them, and without those that are always zero. Policies that are played or stored have the division
-            in their first layer.
-        output: What policies end in: a tanh, as in TD3, or "linear", clipped to the actions' range; they then climb by
-            inverting gradients.
-        diversity_reach: How far from 0 the last layer of linear policies improved for diversity goes; actions end at 1.
-        quality_reach: The same of the others; more lets them turn more sharply, but not as easily otherwise.
-        exploration_noise: σ of the action noise in the episodes that policies are judged by (not given).
-        scouts: Further episodes per generation, of copies of the policies improved for the first objective (diversity,
-            where there is one), which only add to the replay memory: 𝔸 is what the policies themselves have visited.
-        scout_noise: σ of the action noise in them.
-        quality_scouts: The same, of copies of the policies improved for the second objective, if there is one.
-        quality_noise: σ of the action noise in these.
-        guided: Whether scouts are copies of the first policy improved for their objective (with `greedy_actor` the
-            greedy one) which an elite, any one of the grid, leads through a part of its own episode before they act
-            themselves: critics learn what becomes of their policy wherever the collection has been.
-        guided_steps: How many steps guided scouts act themselves before they are cut off; 0 lets them play to the end.
-        noise_correlation: Of the action noise between successive steps; 0 is white noise.
-        cells: Cells per dimension of the grid (Table 3), or one number for a centroidal Voronoi tessellation.
-        visited_size: Capacity of 𝔸 (Table 3).
-        visited_threshold: What a state's mean distance to its neighbours must exceed to enter 𝔸 (Table 3).
-        neighbours: K (Table 3).
-        balance: How many times its due any cell of the grid may have of the transitions that are learned from, the rest
-            being left out at random, afresh in every generation; 0 learns from all alike, as the paper does.
-        novelty: Mean distance (appendix), sum of distances (main text), or mean of squares (QDax).
-        reward_scale: Factor on the environment's reward in the critics' eyes (fitness is untouched).
-        deducted: What critics take off the environment's reward of every step, such as a part of the pay for being
-            alive: standing still is then worth little, and the risk to end costs little. Fitness is untouched.
-        novelty_scale: Factor on the diversity reward, likewise.
-        novelty_deducted: Whether novelty counts from the least that any state in the replay memory has, so that the
-            risk to end costs no more than what was gained.
-        diversity_quality: Share of the environment's reward that counts in the diversity gradient too.
-        diversity_shaped: Whether the diversity reward of a step is what it gained in novelty, which ranks policies as
-            before but is far easier to learn; see `gain`.
-        quality_shaped: The same with the environment's reward, for tasks that pay for being somewhere, not for moving.
-        genetic_share: Share of offspring made by iso+line variation instead of gradients (the paper's future work), of
-            elites drawn with `quality_greed`.
-        iso_sigma: Gaussian part of iso+line variation (PGA-ME's value).
-        line_sigma: Directional part (PGA-ME's value).
-        quality_greed: How strongly policies to be improved for quality are drawn from the better elites (see
-            `Elites.sample`); 1 draws from all alike, as the paper does.
-        greedy_actor: Whether the critics of each objective are trained by a greedy policy of their own, which lives on
-            from generation to generation and is played as one of the population, as in PGA-ME and QDax; the other
-            offspring then climb frozen critics.
-        greedy_steps: Climbing steps of each offspring with a greedy actor (QDax: 100).
-        initial_policies: Random policies to start from; 0 means one population.
-        parents_start: Whether policies improved for quality, and bred ones, are judged by an episode with the reset
-            that their parent was stored for, so that a lucky start does not make an elite unbeatable.
-        starts: Episodes that each policy is judged by; the worst of them counts and is the one that is stored.
-    """
-
-    population: int = 4
-    hidden: tuple[int, ...] = (64, 32)
-    replay_size: int = 1_000_000
-    gradient_steps_ratio: float = 4.0
-    batch_size: int = 256
-    discount: float = 0.99
-    diversity_discount: float = 0.99
-    softness: float = 0.005
-    delay: int = 2
-    target_noise: float = 0.2
-    target_noise_clip: float = 0.5
-    optimiser: Literal["adam", "sgd"] = "adam"
-    loss: Literal["mean", "sum"] = "mean"
-    actor_rate: float = 3e-4
-    rate_decades: float = 0.0
-    diversity_decades: float = 0.0
-    critic_rate: float = 3e-4
-    critic_hidden: Literal["relu", "normed"] = "relu"
-    scaled: bool = False
-    output: Literal["tanh", "linear"] = "tanh"
-    diversity_reach: float = 1.0
-    quality_reach: float = 1.0
-    exploration_noise: float = 0.0
-    scouts: int = 0
-    scout_noise: float = 0.0
-    quality_scouts: int = 0
-    quality_noise: float = 0.0
-    guided: bool = False
-    guided_steps: int = 0
-    noise_correlation: float = 0.0
-    cells: tuple[int, ...] | int = (5, 5)
-    visited_size: int = 10_000
-    visited_threshold: float = 1e-4
-    neighbours: int = 10
-    balance: float = 0.0
-    novelty: NoveltyKind = "mean"
-    reward_scale: float = 1.0
-    deducted: float = 0.0
-    novelty_scale: float = 1.0
-    novelty_deducted: bool = False
-    diversity_quality: float = 0.0
-    diversity_shaped: bool = False
-    quality_shaped: bool = False
-    genetic_share: float = 0.0
-    iso_sigma: float = 0.005
-    line_sigma: float = 0.05
-    quality_greed: float = 1.0
-    greedy_actor: bool = False
-    greedy_steps: int = 100
-    initial_policies: int = 0
-    parents_start: bool = False
-    starts: int = 1
-
-
-def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
-    """The settings of preset `name` for `task`, the same for all variants; an unknown task gets the paper's for ants.
-
-    "paper" is Table 3 as printed. "tuned" departs from it: always by Adam, and for an unknown task by nothing else.
-
-    For point-maze: smaller minibatches and fewer gradient steps; rewards scaled so that values are of the order of one,
-    which small Adam steps can reach; targets that follow faster; 𝔸 thinned out more, so that agents that stand at a
-    wall do not fill it; scouts that explore with noise correlated in time; policies whose last layer is linear, which
-    never get stuck at the end of an action's range; for quality better parents and steps of many sizes, since large
-    ones lead back into the deceptive optimum; and small random changes of good policies, for the last few points.
-
-    For the ants (docs/research/ants.md tells what was tried): critics with normed layers, and observations
-    of one size; policies whose last layer is linear and which act gently; a greedy actor per objective, improved as
-    often as two cores allow, and steps of many sizes for the others; scouts that elites lead to where the greedy actors
-    would not come by themselves, and learning balanced over the grid, so that they go on from there; on ant-trap a
-    longer horizon, and critics that hardly see the pay for being alive, for which ants stand still; a diversity reward
-    for gains in novelty, with 𝔸 thinned out and many neighbours, so that novelty points the way from afar; noise
-    correlated in time; bred offspring; a finer grid, which a gait can cross in steps.
-    """
-    paper = Config(optimiser="sgd", actor_rate=6e-3, critic_rate=6e-3)
-    if task != "point-maze":
-        paper = replace(
-            paper,
-            population=10,
-            hidden=(256, 256),
-            replay_size=500_000,
-            gradient_steps_ratio=0.1,
-            actor_rate=3e-4,
-            critic_rate=3e-4,
-            cells=(7, 7),
-            visited_threshold=0.1,
-        )
-    if name == "paper":
-        return paper
-    with_adam = replace(paper, optimiser="adam")
-    if task in ("ant-trap", "ant-maze"):
-        return _tuned_for_ants(with_adam, task)
-    if task != "point-maze":
-        return with_adam
-    return replace(
-        with_adam,
-        actor_rate=1e-3,
-        critic_rate=1e-3,
-        batch_size=100,
-        gradient_steps_ratio=1.5,
-        softness=0.01,
-        reward_scale=0.05,
-        visited_threshold=0.01,
-        output="linear",
-        quality_reach=3.0,
-        quality_greed=5.0,
-        rate_decades=2.0,
-        population=8,
-        genetic_share=0.5,
-        iso_sigma=0.01,
-        line_sigma=0.0,
-        parents_start=True,
-        scouts=1,
-        scout_noise=0.8,
-        quality_scouts=1,
-        quality_noise=0.6,
-        noise_correlation=0.9,
-        initial_policies=20,
-        replay_size=250_000,
-    )
-
-
-def _tuned_for_ants(base: Config, task: str) -> Config:
-    """What `tuned` changes for ant-trap or ant-maze; see `preset`."""
-    ants = replace(
-        base,
-        hidden=(128, 128),
-        batch_size=128,
-        actor_rate=1e-3,
-        critic_rate=1e-3,
-        critic_hidden="normed",
-        scaled=True,
-        output="linear",
-        diversity_reach=0.5,
-        quality_reach=0.5,
-        population=8,
-        genetic_share=1 / 3,
-        gradient_steps_ratio=0.5,
-        greedy_actor=True,
-        greedy_steps=150,
-        rate_decades=2.0,
-        diversity_decades=2.0,
-        quality_greed=3.0,
-        scouts=2,
-        scout_noise=0.2,
-        quality_scouts=8,
-        quality_noise=0.2,
-        guided=True,
-        guided_steps=200,
-        balance=2.0,
-        noise_correlation=0.9,
-        discount=0.997,
-        reward_scale=0.05,
-        deducted=0.75,
-        novelty_scale=20.0,
-        novelty_deducted=True,
-        diversity_shaped=True,
-        diversity_discount=0.997,
-        visited_threshold=1.0,
-        neighbours=30,
-        cells=(15, 8),
-        initial_policies=20,
-    )
-    if task == "ant-trap":
-        return ants
-    return replace(  # a heavy ant, which needs all its strength, in a large place
-        ants,
-        population=6,
-        gradient_steps_ratio=0.3,
-        diversity_reach=1.0,
-        quality_reach=1.0,
-        scouts=4,
-        quality_scouts=6,
-        guided_steps=300,
-        scout_noise=0.7,
-        quality_noise=0.7,
-        quality_shaped=True,
-        discount=0.99,
-        reward_scale=5.0,
-        deducted=0.0,
-        visited_threshold=4.0,
-        cells=(14, 14),
-        initial_policies=4,
-    )
 
 
 class Learner(NamedTuple):
@@ -327,8 +69,9 @@ class State(NamedTuple):
 def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
     """What a run will take, known before anything is allocated."""
     seen = len(seen_scale(spec, config))
-    policy = count_parameters(spec.observation_size, *config.hidden, spec.action_size)
-    critic = count_parameters(seen + spec.action_size, *config.hidden, 1)
+    told = spec.descriptor_size if config.steered else 0
+    policy = count_parameters(spec.observation_size + told, *config.hidden, spec.action_size)
+    critic = count_parameters(seen + told + spec.action_size, *config.hidden, 1)
     cells = config.cells if isinstance(config.cells, int) else math.prod(config.cells)
     learners = len(OBJECTIVES[name]) * 4 * (2 * critic + policy)  # online, target, and two moments of Adam
     state = 4 * (learners + cells * policy + config.visited_size * spec.descriptor_size)
@@ -358,15 +101,23 @@ class QDPG(Counted):
         self.objectives, self.clock = OBJECTIVES[name], Clock()
         if config.population - round(config.genetic_share * config.population) < len(self.objectives):
             raise UserError(f"{name} needs a population with a policy per objective besides the bred ones; enlarge it.")
+        if config.steered and not config.greedy_actor:
+            raise UserError(f"only a greedy actor is steered; give {name} one with greedy_actor=true, or steered=0.")
         if config.starts < 1:
             raise UserError(f"{name} judges policies by their episodes; give at least one of them as starts.")
+        if config.practice and not config.guided_steps:
+            raise UserError("practice needs to know how far to go in one direction; give guided_steps.")
         for setting in ("balance", "guided_steps"):
             if getattr(config, setting) < 0:
                 raise UserError(f"{setting} is {getattr(config, setting)}; give 0, which turns it off, or more.")
+        self.is_directed = config.steered > 0 and "diversity" in self.objectives
         self.scale = np.array(seen_scale(spec, config))
+        self.bearings = find_bearings(spec.located, spec.descriptor_low, spec.descriptor_high, self.scale)
         self.seen_sizes = (len(self.scale), *config.hidden, spec.action_size)  # of policies that learn
         sizes = (spec.observation_size, *config.hidden, spec.action_size)
-        self.elites = Elites(spec, init_mlp(jax.random.key(0), sizes, output=config.output), config.cells, seed)
+        further = {"steering": steering_size(spec.descriptor_size, self.bearings)} if self.is_directed else {}
+        template = init_mlp(jax.random.key(0), sizes, output=config.output)
+        self.elites = Elites(spec, template, config.cells, seed, further)
         self.replay = Replay(config.replay_size, len(self.scale), spec.action_size, spec.descriptor_size)
         self.visited = Visited(spec.descriptor_size, config.visited_size, config.visited_threshold, config.neighbours)
         self._state = State(0, 0, 0, self._init_learners())
@@ -380,36 +131,36 @@ class QDPG(Counted):
             first = self._for_play(init_population(key, number, self.seen_sizes, output=config.output))
             population = join_policies(*[first] * config.starts)
             seeds, again = draw_seeds(rng, number * config.starts), number * (config.starts - 1)
-            return Generation(population, seeds, self._noise(number * config.starts), self._state.learners, again)
+            noise, further = self._noise(number * config.starts), {}
+            if self.is_directed:
+                further = {"steering": self._straight(rng, number)}
+            return Generation(population, seeds, noise, self._state.learners, again, further=further)
 
         steps = self._gradient_steps()
+        if self.is_directed and self.steps < config.practice:
+            return self._practise(key, steps, stop, rng)
         if "quality" not in self.objectives or len(self.objectives) > 1:
             self._refresh_novelty()
         bred = round(config.genetic_share * config.population)
         shares = np.array_split(np.arange(config.population - bred), len(self.objectives))[::-1]
         parents = {
-            objective: self._draw_parents(objective, len(share) - config.greedy_actor, rng)
+            objective: self._draw_parents(objective, len(share) - self._count_greedy(objective), rng)
             for objective, share in zip(self.objectives, shares, strict=True)
         }
         selected = [self._copy(objective, rows, rng) for objective, rows in parents.items()]
         view = self._view()
         mothers = self.elites.draw(rng, bred, config.quality_greed)
+        steerings = self._steerings(parents, mothers, rng)
+        parts, learned = self._improve_all(selected, view, key, steps, stop, steerings)
         with self.clock.time("gradients"):
-            # Objectives do not see each other while they learn, so each has a thread of its own.
-            with ThreadPoolExecutor(len(shares)) as pool:
-                improving = [
-                    pool.submit(self._improve, actors, objective, view, jax.random.fold_in(key, i), steps, stop)
-                    for i, (objective, actors) in enumerate(zip(self.objectives, selected, strict=True))
-                ]
-            improved = [improvement.result() for improvement in improving]
-            parts = [policies for policies, _ in improved]
-            learned = {objective: learner for objective, (_, learner) in zip(self.objectives, improved, strict=True)}
             if bred:
                 pairs = self.elites.policies(mothers), self.elites.sample(rng, bred)
                 parts.append(iso_line(*pairs, rng, config.iso_sigma, config.line_sigma))
             scouts = (config.scouts, config.quality_scouts)[: len(self.objectives)]
             copied = [repeat_policies(part, 1) if config.guided else part for part in parts]
             copies = [repeat_policies(part, number) for part, number in zip(copied, scouts, strict=False)]
+            if self.is_directed:
+                copies[0] = self._steer(learned["diversity"], self._straight(rng, config.scouts))
             population = join_policies(*parts * config.starts, *copies)
         check_finite(self.generation, population, {name: each.critics.online for name, each in learned.items()})
         seeds = draw_seeds(rng, config.population * config.starts + sum(scouts))
@@ -422,9 +173,23 @@ class QDPG(Counted):
         noise, lead = self._noise(config.population * config.starts, scouts), None
         if config.guided and any(scouts):
             guides = self.elites.draw(rng, sum(scouts))
-            lead = self._lead(guides, len(seeds), rng)
+            lead = self._lead(self.elites.data()["length"][guides], len(seeds), rng)
             population = join_policies(population, self.elites.policies(guides))
-        return Generation(population, seeds, noise, learned, len(seeds) - config.population, lead=lead)
+        further = {"steering": steerings} if self.is_directed else {}
+        return Generation(population, seeds, noise, learned, len(seeds) - config.population, lead=lead, further=further)
+
+    def _practise(self, key: jax.Array, steps: int, stop: Callable[[], bool], rng: np.random.Generator) -> Generation:
+        """Let the greedy policies learn, and the one for diversity go in many directions; see `Config.practice`."""
+        none = [self._copy(objective, np.arange(0), rng) for objective in self.objectives]
+        number = self.config.practice_scouts
+        steerings = self._straight(rng, 1 + 2 * number)
+        _, learned = self._improve_all(none, self.replay.view(), key, steps, stop, steerings[: self.config.steered])
+        population = self._steer(learned["diversity"], steerings)  # a candidate, scouts, and their leaders
+        check_finite(self.generation, population, {name: each.critics.online for name, each in learned.items()})
+        lead = self._lead(np.full(number, self.config.guided_steps), 1 + number, rng)
+        noise = self._noise(1, (number,))
+        seeds, further = draw_seeds(rng, 1 + number), {"steering": steerings[:1]}
+        return Generation(population, seeds, noise, learned, number, lead=lead, further=further)
 
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
         """Store the transitions in the replay memory, the states in 𝔸, and the policies in the grid."""
@@ -437,7 +202,7 @@ class QDPG(Counted):
             self.replay.insert(self._shape(rollouts))
             worst = judged.fitness.reshape(-1, candidates).argmin(axis=0)
             judged = judged.take(worst * candidates + np.arange(candidates))
-            status = self.elites.add(generation.candidates(), judged, self.generation)
+            status = self.elites.add(generation.candidates(), judged, self.generation, **generation.further)
         self._state = State(
             self._state.generation + 1, self._state.steps + rollouts.steps, rollouts.steps, generation.learned
         )
@@ -476,6 +241,37 @@ class QDPG(Counted):
             return init_actors(policies, settings)
         return init_actors(policies, settings, config.actor_rate * 10 ** -rng.uniform(0, decades, len(rows)))
 
+    def _count_greedy(self, objective: str) -> int:
+        """How many of the policies for `objective` are the greedy one's, not copies of elites."""
+        return self.config.steered if self._knows_directions(objective) else int(self.config.greedy_actor)
+
+    def _knows_directions(self, objective: str) -> bool:
+        return self.is_directed and objective == "diversity"
+
+    def _straight(self, rng: np.random.Generator, number: int) -> np.ndarray:
+        return draw_straight(rng, number, self.spec.descriptor_size, self.bearings)
+
+    def _steer(self, learner: Learner, steerings: np.ndarray) -> MLP:
+        """The greedy policy for diversity with each of the steerings, for play."""
+        assert learner.greedy is not None
+        return self._for_play(steer(learner.greedy.online, steerings, self.bearings))
+
+    def _steerings(self, parents: dict[str, np.ndarray], mothers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Of all candidates, in order: bred ones of those to be steered, others as their parents have them, [N, S].
+
+        The greedy policy for quality, which has no parent, has none, and so has the first column nothing to steer.
+        """
+        if not self.is_directed:
+            return np.zeros((0, 0), np.float32)
+        config, stored = self.config, self.elites.data()["steering"]
+        models = stored[self.elites.draw(rng, config.steered)]
+        parts = [breed_steerings(models, rng, config.steering_sigma, config.steering_fresh)]
+        for objective, rows in parents.items():
+            if objective != "diversity":
+                parts.append(np.zeros((self._count_greedy(objective), stored.shape[1]), np.float32))
+            parts.append(stored[rows])
+        return np.concatenate([*parts, stored[mothers]])
+
     def _view(self) -> ReplayView:
         """The replay memory as this generation learns from it."""
         if not self.config.balance:
@@ -486,8 +282,38 @@ class QDPG(Counted):
             kept = thin_out(cells, self.config.balance, np.random.default_rng([self.seed, self.generation, 1]))
             return self.replay.view(slots[kept])
 
+    def _improve_all(
+        self,
+        selected: list[Actors],
+        view: ReplayView,
+        key: jax.Array,
+        steps: int,
+        stop: Callable[[], bool],
+        steerings: np.ndarray,
+    ) -> tuple[list[MLP], dict[str, Learner]]:
+        """Improve those `selected` for each objective; return them by objective, and what has been learned."""
+        with self.clock.time("gradients"):
+            # Objectives do not see each other while they learn, so each has a thread of its own.
+            with ThreadPoolExecutor(len(selected)) as pool:
+                improving = [
+                    pool.submit(
+                        self._improve, actors, objective, view, jax.random.fold_in(key, i), steps, stop, steerings
+                    )
+                    for i, (objective, actors) in enumerate(zip(self.objectives, selected, strict=True))
+                ]
+            improved = [improvement.result() for improvement in improving]
+        learned = {objective: learner for objective, (_, learner) in zip(self.objectives, improved, strict=True)}
+        return [policies for policies, _ in improved], learned
+
     def _improve(
-        self, actors: Actors, objective: str, view: ReplayView, key: jax.Array, steps: int, stop: Callable[[], bool]
+        self,
+        actors: Actors,
+        objective: str,
+        view: ReplayView,
+        key: jax.Array,
+        steps: int,
+        stop: Callable[[], bool],
+        steerings: np.ndarray,
     ) -> tuple[MLP, Learner]:
         """Improve `actors` for `objective` by `steps` gradient steps each; return them and the critics after it."""
         critics, greedy = self._state.learners[objective]
@@ -495,8 +321,13 @@ class QDPG(Counted):
             actors, critics = self._climb(objective, actors, critics, view, key, steps, stop)
             return self._for_play(actors.online), Learner(critics, None)
         greedy, critics = self._climb(objective, greedy, critics, view, key, steps, stop)
+        learner = Learner(critics, greedy)
+        if self._knows_directions(objective):
+            best = self._steer(learner, steerings[: self.config.steered])
+        else:
+            best = self._for_play(greedy.online)
         if not len(actors.rates):  # the greedy actor is this objective's whole share
-            return self._for_play(greedy.online), Learner(critics, greedy)
+            return best, learner
         actors, _ = self._climb(
             objective,
             actors,
@@ -507,7 +338,7 @@ class QDPG(Counted):
             stop,
             train_critics=False,
         )
-        return self._for_play(join_policies(greedy.online, actors.online)), Learner(critics, greedy)
+        return join_policies(best, self._for_play(actors.online)), learner
 
     def _climb(
         self,
@@ -533,7 +364,7 @@ class QDPG(Counted):
             key,
             steps,
             stop,
-            settings=self._settings(objective),
+            settings=self._settings(objective, learns=options.get("train_critics", True)),
             **options,
         )
 
@@ -554,6 +385,10 @@ class QDPG(Counted):
     def _refresh_novelty(self) -> None:
         """Bring the stored diversity rewards up to date with 𝔸, which changes only between generations."""
         with self.clock.time("novelty"):
+            if self.is_directed:
+                playable = self.replay.playable_slots()
+                self.replay.slopes[playable] = self.visited.slope(self.replay.descriptors[playable])
+                return
             # Of a shaped reward, the last state of an episode has its part too.
             slots = slice(len(self.replay)) if self.config.diversity_shaped else self.replay.playable_slots()
             novelty = self.visited.novelty(self.replay.descriptors[slots], self.config.novelty)
@@ -573,33 +408,41 @@ class QDPG(Counted):
         nearest.set(self.elites.data()["measures"])
         return {"state_novelty": along.sum(axis=1), "solution_novelty": nearest.novelty(rollouts.behaviours)}
 
-    def _settings(self, objective: str) -> TD3Settings:
+    def _settings(self, objective: str, learns: bool = True) -> TD3Settings:
+        """What improves `objective`, whether its critics learn or stand still."""
         config = self.config
         if objective == "diversity":
-            changes = {"discount": config.diversity_discount, "reach": config.diversity_reach}
+            changes: dict[str, Any] = {"discount": config.diversity_discount, "reach": config.diversity_reach}
         else:
             changes = {"reach": config.quality_reach}
-        shaped = config.diversity_shaped and objective != "quality"
-        return td3_settings(config, scale=tuple(self.scale) if config.scaled else (), shaped=shaped, **changes)
+        if self._knows_directions(objective):
+            changes["directions"] = "drawn" if learns else "novel"
+        else:
+            changes["shaped"] = config.diversity_shaped and objective != "quality"
+        return td3_settings(config, scale=tuple(self.scale) if config.scaled else (), **changes)
 
     def _init_learners(self) -> dict[str, Learner]:
-        sizes = (len(self.scale) + self.spec.action_size, *self.config.hidden, 1)
         learners = {}
         for index, objective in enumerate(self.objectives):
             key = jax.random.fold_in(generation_key(self.seed, -1), index)
             settings = self._settings(objective)
+            told = self.spec.descriptor_size if self._knows_directions(objective) else 0
+            seen, *others = self.seen_sizes
+            sizes = (seen + told + self.spec.action_size, *self.config.hidden, 1)
             greedy = None
             if self.config.greedy_actor:
-                first = init_population(jax.random.fold_in(key, 1), 1, self.seen_sizes, output=self.config.output)
+                first = init_population(
+                    jax.random.fold_in(key, 1), 1, (seen + told, *others), output=self.config.output
+                )
                 greedy = init_actors(first, settings)
             learners[objective] = Learner(init_critics(key, sizes, settings), greedy)
         return learners
 
-    def _lead(self, guides: np.ndarray, episodes: int, rng: np.random.Generator) -> Lead:
-        """The elites in `guides` as leaders of the last episodes, each up to some step of its own stored episode."""
-        led, lengths = np.arange(episodes)[-len(guides) :], self.elites.data()["length"][guides]
+    def _lead(self, lengths: np.ndarray, episodes: int, rng: np.random.Generator) -> Lead:
+        """Policies behind the others as leaders of the last episodes, each for at most `lengths` steps."""
+        led = np.arange(episodes)[-len(lengths) :]
         policies, steps = np.arange(episodes), np.zeros(episodes, np.int64)
-        policies[led] = episodes + np.arange(len(guides))
+        policies[led] = episodes + np.arange(len(lengths))
         steps[led] = 1 + rng.integers(lengths)
         limits = np.where(steps > 0, steps + self.config.guided_steps, 0)
         return Lead(policies, steps, limits if self.config.guided_steps else np.zeros_like(steps))

@@ -27,6 +27,10 @@ from qdpg.learn.draws import random_bits, random_normal
 from qdpg.learn.networks import MLP, Activation, init_population
 from qdpg.memory.replay import CONTINUES, NOVELTY, REWARD, ReplayView
 
+# Which directions in the space of descriptors critics see behind the observation: none; random ones, so that they learn
+# what a step is worth to whoever wants to go there; or those in which novelty grows fastest.
+Directions = Literal["none", "drawn", "novel"]
+
 
 @dataclass(frozen=True)
 class ActorCriticSettings:
@@ -52,6 +56,7 @@ class TD3Settings(ActorCriticSettings):
     scale: tuple[float, ...] = ()  # [O] what networks see observations divided by; empty for nothing
     shaped: bool = False  # whether the novelty reached counts, or what was gained in it; see `gain`
     reach: float = 1.0  # how far the last layer of actors without a tanh may go; actions end at 1
+    directions: Directions = "none"  # what critics know directions for; see `_draw`
 
 
 Numbers = TypeVar("Numbers", jax.Array, np.ndarray)
@@ -155,7 +160,8 @@ def improve(
             [n, B].
         pull: Towards which policies the actors are drawn, and how strongly.
     """
-    number, sizes = actors.online.biases[-1].shape[0], (actors.online.sizes[0], actors.online.sizes[-1])
+    number, actions = actors.online.biases[-1].shape[0], actors.online.sizes[-1]
+    sizes = (replay.rows.shape[-1] + REWARD - actions, actions)
     words = jax.random.bits(key, (2,), jnp.uint32)
     draw = functools.partial(_draw, replay, weights, words, number, sizes, settings, bonus=bonus)
 
@@ -198,9 +204,12 @@ def _draw(
     """Draw the minibatches of one step, uniformly with replacement, and the noise of its target actions [n, B, A]."""
     shape = (number, settings.batch_size)
     slots = draw_slots(replay, key, step, shape)
-    batch = take_batch(
-        replay, weights, slots, sizes, settings.scale, bonus, settings.discount if settings.shaped else None
-    )
+    shaping, directions = settings.discount if settings.shaped else None, None
+    if settings.directions == "drawn":
+        directions = draw_directions(key, step, (*shape, replay.descriptors.shape[-1]))
+    elif settings.directions == "novel":
+        directions = replay.slopes[slots]
+    batch = take_batch(replay, weights, slots, sizes, settings.scale, bonus, shaping, directions)
     noise = settings.target_noise * random_normal(key, step, (*shape, sizes[1]), stream=1)
     return batch, jnp.clip(noise, -settings.target_noise_clip, settings.target_noise_clip)
 
@@ -208,6 +217,13 @@ def _draw(
 def draw_slots(replay: ReplayView, key: jax.Array, step: jax.Array, shape: tuple[int, ...]) -> jax.Array:
     """Draw the transitions of one step's minibatches, uniformly with replacement, as slots of the replay memory."""
     return replay.playable[random_bits(key, step, shape) % replay.number.astype(jnp.uint32)]
+
+
+def draw_directions(key: jax.Array, step: jax.Array, shape: tuple[int, ...]) -> jax.Array:
+    """Draw directions [..., D] of lengths from 0.5 to 1.5, which say how much it is wanted to go there."""
+    normal = random_normal(key, step, shape, stream=2)
+    unit = normal / jnp.sqrt(jnp.sum(normal * normal, axis=-1, keepdims=True) + 1e-12)
+    return (0.5 + (random_bits(key, step, (*shape[:-1], 1), stream=3) >> 8).astype(jnp.float32) * 2.0**-24) * unit
 
 
 def take_batch(
@@ -218,10 +234,12 @@ def take_batch(
     scale: tuple[float, ...] = (),
     bonus: Callable[[jax.Array], jax.Array] | None = None,
     shaping: float | None = None,
+    directions: jax.Array | None = None,
 ) -> Batch:
     """Read the transitions in `slots` [...]; `sizes` are those of observations and actions; see `improve`.
 
-    With a discount as `shaping`, novelty counts as its gain; see `gain`.
+    With a discount as `shaping`, novelty counts as its gain; see `gain`. With `directions` [..., D], what counts
+    instead is how far the step went there, in descriptors, and they are seen as part of the observation.
     """
     observation_size, action_size = sizes
     rows = replay.rows[slots]
@@ -230,14 +248,21 @@ def take_batch(
     novelty = rows[..., NOVELTY]
     if shaping is not None:
         novelty = gain(novelty, replay.rows[after, NOVELTY], rows[..., CONTINUES], shaping)
+    if directions is not None:
+        novelty = jnp.sum(directions * (replay.descriptors[after] - replay.descriptors[slots]), axis=-1)
     reward = weights[0] * rows[..., REWARD] + weights[1] * novelty
     if scale:
         factors = 1.0 / np.array(scale, np.float32)
         rows *= np.append(factors, np.ones(rows.shape[-1] - observation_size, np.float32))
         following *= factors
+    pair, observation = rows[..., : observation_size + action_size], rows[..., :observation_size]
+    if directions is not None:
+        observation = jnp.concatenate([observation, directions], axis=-1)
+        following = jnp.concatenate([following, directions], axis=-1)
+        pair = jnp.concatenate([observation, pair[..., observation_size:]], axis=-1)
     return Batch(
-        pair=rows[..., : observation_size + action_size],
-        observation=rows[..., :observation_size],
+        pair=pair,
+        observation=observation,
         reward=reward if bonus is None else reward + bonus(following),
         continues=rows[..., CONTINUES],
         following=following,
@@ -322,7 +347,7 @@ def update_actors(
 ) -> Actors:
     """One step of every actor up its own deterministic policy gradient on the first critic, then its target's."""
     critic = critics.online[0]
-    acted = forward(actors.online, batch.observation)
+    acted = forward(actors.online, batch.observation[..., : actors.online.sizes[0]])  # some see no directions
     clipped = actors.online.output == "linear"
     action = jnp.clip(acted.output, -1.0, 1.0) if clipped else acted.output
     valued = forward(critic, _flat(batch.observation), _flat(action))

@@ -25,7 +25,14 @@ SAVED = ("index", "solution", "objective", "measures", *_FIELDS)
 class Elites:
     """A MAP-Elites archive of policies of one shape. A policy enters if its cell is empty or it is strictly better."""
 
-    def __init__(self, spec: TaskSpec, template: MLP, cells: tuple[int, ...] | int, seed: int = 0) -> None:
+    def __init__(
+        self,
+        spec: TaskSpec,
+        template: MLP,
+        cells: tuple[int, ...] | int,
+        seed: int = 0,
+        further: dict[str, int] | None = None,
+    ) -> None:
         """Start empty.
 
         Args:
@@ -33,6 +40,7 @@ class Elites:
             template: One policy (no leading axis) that gives the shapes.
             cells: Cells per dimension of a Cartesian grid, or the number of cells of a centroidal Voronoi tessellation.
             seed: Where the tessellation's centroids come from.
+            further: Names of further numbers to remember of each elite, and how many there are of each.
 
         Raises:
             UserError: The cells do not fit the behaviours.
@@ -43,6 +51,7 @@ class Elites:
                 "cells for each, as in --set cells=10,10, or a single number for a Voronoi tessellation."
             )
         self.spec, self.template, self.cells = spec, template, cells
+        self.further = further or {}
         vectors = flatten_population(jax.tree.map(lambda leaf: leaf[None], template))
         common = {
             "solution_dim": vectors.shape[1],
@@ -51,7 +60,7 @@ class Elites:
             "solution_dtype": np.float32,
             "objective_dtype": np.float64,
             "measures_dtype": np.float32,
-            "extra_fields": _FIELDS,
+            "extra_fields": _FIELDS | {name: ((size,), np.float32) for name, size in self.further.items()},
         }
         self.archive: ArchiveBase = (
             CVTArchive(centroids=cells, seed=seed, **common)
@@ -63,8 +72,11 @@ class Elites:
         """Filled cells."""
         return len(self.archive)
 
-    def add(self, population: MLP, rollouts: Rollouts, generation: int) -> np.ndarray:
-        """Offer N policies with what they did; return [N] int: 0 refused, 1 improved a cell, 2 found a new one."""
+    def add(self, population: MLP, rollouts: Rollouts, generation: int, **further: np.ndarray) -> np.ndarray:
+        """Offer N policies with what they did; return [N] int: 0 refused, 1 improved a cell, 2 found a new one.
+
+        What was announced as `further` is given by name, [N, size] each.
+        """
         result = self.archive.add(
             flatten_population(population),
             rollouts.fitness,
@@ -74,22 +86,23 @@ class Elites:
             length=rollouts.lengths,
             episode_return=rollouts.returns,
             generation=np.full(len(rollouts.seeds), generation),
+            **further,
         )
         return result["status"]
 
     def data(self) -> dict[str, np.ndarray]:
-        """All elites in the order of their cells, by field (see `SAVED`)."""
-        data = self.archive.data(list(SAVED), return_type="dict")
+        """All elites in the order of their cells, by field (see `SAVED`, and `further`)."""
+        names = [*SAVED, *self.further]
+        data = self.archive.data(names, return_type="dict")
         order = np.argsort(data["index"], kind="stable")
-        return {name: data[name][order] for name in SAVED}
+        return {name: data[name][order] for name in names}
 
     def load(self, data: dict[str, np.ndarray]) -> None:
         """Hold exactly the elites that `data` returned."""
         self.archive.clear()
         if len(data["index"]):
-            self.archive.add(
-                data["solution"], data["objective"], data["measures"], **{name: data[name] for name in _FIELDS}
-            )
+            fields = {name: data[name] for name in (*_FIELDS, *self.further)}
+            self.archive.add(data["solution"], data["objective"], data["measures"], **fields)
 
     def draw(self, rng: np.random.Generator, number: int, greed: float = 1.0) -> np.ndarray:
         """Draw rows of `data()`, [number], with replacement.

@@ -24,6 +24,7 @@ class ReplayView(NamedTuple):
     playable: jax.Array  # [capacity] int32, slots of rows that have a successor, the first `number` of them meant
     number: jax.Array  # [] int32
     descriptors: jax.Array  # [capacity, D] float32, ψ of each row's state
+    slopes: jax.Array  # [capacity, D] float32, the gradient of novelty there, where somebody has written it
 
 
 class Replay:
@@ -42,6 +43,7 @@ class Replay:
         self.observation_size, self.action_size = observation_size, action_size
         self.rows = _aligned((capacity, observation_size + action_size + 3), np.float32)
         self.descriptors = _aligned((capacity, descriptor_size), np.float32)  # ψ(s_t)
+        self.slopes = _aligned((capacity, descriptor_size), np.float32)  # computed afresh by whoever reads them
         self.is_playable = np.zeros(capacity, bool)
         self.inserted = 0  # rows ever inserted; row number i lives in slot i % capacity
         self._playable = _aligned((capacity,), np.int32)
@@ -111,7 +113,7 @@ class Replay:
             playable, number = self._chosen, len(slots)
             playable[:number] = slots
         count: Any = np.int32(number)
-        return ReplayView(_share(self.rows), _share(playable), count, _share(self.descriptors))
+        return ReplayView(_share(self.rows), _share(playable), count, _share(self.descriptors), _share(self.slopes))
 
 
 def thin_out(cells: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
@@ -134,7 +136,7 @@ def thin_out(cells: np.ndarray, share: float, rng: np.random.Generator) -> np.nd
 
 def replay_bytes(capacity: int, observation_size: int, action_size: int, descriptor_size: int) -> int:
     """Memory that a full `Replay` takes."""
-    return capacity * (4 * (observation_size + action_size + 3) + 4 * descriptor_size + 1 + 4)
+    return capacity * (4 * (observation_size + action_size + 3) + 8 * descriptor_size + 1 + 4)
 
 
 def _aligned(shape: tuple[int, ...], dtype: type) -> np.ndarray:

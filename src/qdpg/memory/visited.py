@@ -10,6 +10,8 @@ from scipy.spatial import cKDTree
 
 NoveltyKind = Literal["mean", "sum", "squared"]
 
+_AT_ONCE = 50_000  # queries whose neighbours are held in memory
+
 
 class Visited:
     """A first-in-first-out archive of state descriptors, thinned out on the way in.
@@ -67,12 +69,31 @@ class Visited:
             return distances.sum(axis=1).astype(np.float32)
         return (distances**2 if kind == "squared" else distances).mean(axis=1).astype(np.float32)
 
+    def slope(self, queries: np.ndarray) -> np.ndarray:
+        """Gradient of the mean distance of `queries` [m, D] to their K nearest neighbours, [m, D] float32.
+
+        Its length is at most 1, where all neighbours are on one side, and 0 in the midst of them.
+        """
+        slopes = np.zeros(queries.shape, np.float32)
+        if not len(self):
+            return slopes
+        for first in range(0, len(queries), _AT_ONCE):
+            here = queries[first : first + _AT_ONCE]
+            distances, rows = self._nearest(here, self.neighbours)
+            away = here[:, None] - self.descriptors[rows]
+            slopes[first : first + _AT_ONCE] = (away / np.maximum(distances, 1e-6)[..., None]).mean(axis=1)
+        return slopes
+
     def _distances(self, queries: np.ndarray, neighbours: int) -> np.ndarray:
         """Distances to the nearest neighbours in ascending order, [m, min(neighbours, n)] float64."""
+        return self._nearest(queries, neighbours)[0]
+
+    def _nearest(self, queries: np.ndarray, neighbours: int) -> tuple[np.ndarray, np.ndarray]:
+        """The same, and which they are."""
         if self._tree is None:
             self._tree = cKDTree(self.descriptors)
         nearest = list(range(1, min(neighbours, len(self)) + 1))  # a list keeps the axis even for one neighbour
-        return self._tree.query(queries, k=nearest, workers=-1)[0]
+        return self._tree.query(queries, k=nearest, workers=-1)
 
 
 @numba.njit(cache=True)

@@ -65,7 +65,8 @@ class AntMaze(AntTask, GoalTask):
             solved=-10.0,
             fitness_floor=-92.0,  # the corner farthest from the goal
             evaluate_every=150_000,
-            observation_scale=(0.5, 0.5, *POSITION_SCALE, *VELOCITY_SCALE),
+            located=((0, HIGH - LOW, (LOW + HIGH) / 2), (1, HIGH - LOW, (LOW + HIGH) / 2)),
+            observation_scale=(1.0, 1.0, *POSITION_SCALE, *VELOCITY_SCALE),
             references={"scripted": 0.0, "deceptive": -26.0, "random": -59.75, "motionless": -60.0},
             floor=Floor(
                 low=(LOW, LOW),

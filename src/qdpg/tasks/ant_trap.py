@@ -54,6 +54,7 @@ class AntTrap(AntTask):
             descriptor_high=tuple(HIGH.tolist()),
             fitness_floor=-3000.0,  # full effort for nothing, to the end
             evaluate_every=150_000,
+            located=((0, 1.0, 0.0), (1, 1.0, 0.0)),
             observation_scale=SCALE + (1.0,) * 84 if self.measures_contact else SCALE,
             references={"scripted": 1600.0, "deceptive": 1225.0, "random": -18.0, "motionless": 1000.0},
             floor=Floor(low=(-3.0, -8.0), high=(30.0, 8.0), walls=WALLS, start=Box(0, 0, 0.1, 0.1), pull="forward"),

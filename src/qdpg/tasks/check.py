@@ -60,6 +60,9 @@ def _check_spec(spec: TaskSpec) -> Iterator[str]:
     scale = spec.observation_scale
     if len(scale) > spec.observation_size or not all(np.isfinite(s) and s > 0 for s in scale):
         yield "its observation_scale must be positive numbers, one for each observation; leave it away if in doubt."
+    rows = [row for row, _, _ in spec.located]
+    if rows and (len(rows) != spec.descriptor_size or not all(0 <= row < spec.observation_size for row in rows)):
+        yield "its located must name an observation for each descriptor, or for none; leave it away if in doubt."
     if len(spec.descriptor_names) != spec.descriptor_size:
         names = ", ".join(spec.descriptor_names)
         yield f"its {spec.descriptor_size} descriptors are named {names}; give descriptor_names one name for each."
@@ -142,6 +145,7 @@ def _check_play(task: Task, spec: TaskSpec) -> Iterator[str]:
     if problems:
         return  # what has the wrong shape cannot be compared
     yield from _check_values(spec, episodes)
+    yield from _check_located(spec, episodes)
     # Once more where other episodes have left their traces, and once on a new stage.
     again = [_play(stage, spec, SEEDS[0]), _play(_call("set-up", _set_up, task), spec, SEEDS[0])]
     yield from _check_same(episodes[0], again)
@@ -179,6 +183,19 @@ def _check_values(spec: TaskSpec, episodes: list[_Episode]) -> Iterator[str]:
                     f"{values[:, i].max():.4g}, outside its bounds {low[i]:g} and {high[i]:g}; widen low and high, or "
                     "clip the descriptor."
                 )
+
+
+def _check_located(spec: TaskSpec, episodes: list[_Episode]) -> Iterator[str]:
+    seen, told = (
+        np.concatenate([getattr(each, f"{what}s") for each in episodes]) for what in ("observation", "descriptor")
+    )
+    for i, (row, factor, shift) in enumerate(spec.located):
+        low, high = spec.descriptor_low[i], spec.descriptor_high[i]
+        if not np.allclose(np.clip(factor * seen[:, row] + shift, low, high), told[:, i], atol=1e-4 * (high - low)):
+            yield (
+                f"descriptor {i} ({spec.descriptor_names[i]}) is not {factor:g} times observation {row} plus "
+                f"{shift:g}; mend located, or leave it away."
+            )
 
 
 def _check_same(first: _Episode, others: list[_Episode]) -> Iterator[str]:

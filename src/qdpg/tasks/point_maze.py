@@ -56,6 +56,7 @@ class PointMaze(JaxTask, GoalTask):
             solved=-30.0,
             fitness_floor=-469.0,  # 200 steps in the corner farthest from the goal
             evaluate_every=5_000,
+            located=((0, 1.0, 0.0), (1, 1.0, 0.0)),
             references={"scripted": -23.6, "deceptive": -126.3, "random": -333.0, "motionless": -345.0},
             floor=Floor(
                 low=(-1.0, -1.0),

@@ -70,6 +70,8 @@ class TaskSpec:
         evaluate_every: Environment steps between two deterministic evaluations of a training run.
         observation_scale: Typical sizes of the observations, [O], for algorithms that divide by them; best powers of
             two, which lose no bit. Left away at the end are observations that are always zero. Empty if nobody knows.
+        located: For each descriptor which observation it is, and by what to multiply that and what to add; empty if
+            descriptors cannot be read off observations like this. Limits of the descriptors do not count.
         references: Scores to compare with, by name ("motionless", "random", "deceptive", "scripted").
         floor: The map to draw under figures, if the first two descriptors are a position.
     """
@@ -90,6 +92,7 @@ class TaskSpec:
     solved: float | None = None
     evaluate_every: int = 10_000
     observation_scale: tuple[float, ...] = ()
+    located: tuple[tuple[int, float, float], ...] = ()
     references: Mapping[str, float] = field(default_factory=dict)
     floor: Floor | None = None
 

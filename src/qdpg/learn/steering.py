@@ -1,0 +1,90 @@
+"""Steering: how one policy that goes wherever it is told becomes many that each find a way of their own.
+
+A policy that sees a direction behind its observation goes there. A steering tells it a direction in every place: it is
+b + A·z, where z is the place, in descriptors brought to ±1, as far as it can be read off the observation. A constant
+one leads straight on, others lead to a place, away from it, or round it. Since b + A·z is part of what goes into the
+first layer, a steered policy is an ordinary network that sees nothing but its observation.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from qdpg.learn.networks import MLP
+
+
+class Bearings(NamedTuple):
+    """How to read z off observations: z = factors · observation[rows] + shifts."""
+
+    rows: np.ndarray  # [D'] int; D' is D, or 0 if z cannot be read off
+    factors: np.ndarray  # [D'] float64
+    shifts: np.ndarray  # [D'] float64
+
+
+def find_bearings(
+    located: tuple[tuple[int, float, float], ...],
+    low: tuple[float, ...],
+    high: tuple[float, ...],
+    scale: np.ndarray,
+) -> Bearings:
+    """How a policy reads z off observations that were divided by `scale`.
+
+    Args:
+        located: See `TaskSpec`.
+        low: [D] descriptors that are -1 in z.
+        high: [D] descriptors that are 1 in z.
+        scale: [O].
+    """
+    rows = np.array([row for row, _, _ in located], np.int64)
+    factors, shifts = (np.array([each[i] for each in located], np.float64) for i in (1, 2))
+    middle, half = (np.asarray(low) + high) / 2, (np.asarray(high) - low) / 2
+    if not located:
+        return Bearings(rows, factors, shifts)
+    return Bearings(rows, factors * scale[rows] / half, (shifts - middle) / half)
+
+
+def steering_size(descriptors: int, bearings: Bearings) -> int:
+    """Numbers of a steering: b first, then the rows of A."""
+    return descriptors * (1 + len(bearings.rows))
+
+
+def steer(policy: MLP, steerings: np.ndarray, bearings: Bearings) -> MLP:
+    """Make of a policy that sees a direction one ordinary policy for each steering.
+
+    Args:
+        policy: A population of one, whose last D inputs are the direction.
+        steerings: [m, steering_size].
+        bearings: How z is read off its other inputs.
+    """
+    first, bias = (np.asarray(layer[0][0], np.float64) for layer in (policy.weights, policy.biases))
+    size = steerings.shape[1] // (1 + len(bearings.rows))
+    told = first[-size:]  # [D, width]
+    constant, slopes = steerings[:, :size], steerings[:, size:].reshape(len(steerings), size, len(bearings.rows))
+    weights = np.repeat(first[None, :-size], len(steerings), axis=0)
+    weights[:, bearings.rows] += np.einsum("mdz,z,dw->mzw", slopes, bearings.factors, told)
+    biases = bias + (constant + slopes @ bearings.shifts) @ told
+    rest = jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf), len(steerings), axis=0), policy)
+    return MLP(
+        (weights.astype(np.float32), *rest.weights[1:]),  # type: ignore[arg-type]
+        (biases.astype(np.float32), *rest.biases[1:]),
+        policy.hidden,
+        policy.output,
+    )
+
+
+def draw_straight(rng: np.random.Generator, number: int, descriptors: int, bearings: Bearings) -> np.ndarray:
+    """Steerings straight on in random directions of length 1, [number, steering_size] float32."""
+    steerings = np.zeros((number, steering_size(descriptors, bearings)), np.float32)
+    directions = rng.standard_normal((number, descriptors))
+    steerings[:, :descriptors] = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    return steerings
+
+
+def breed_steerings(parents: np.ndarray, rng: np.random.Generator, sigma: float, fresh: float) -> np.ndarray:
+    """Change steerings [m, steering_size] by normal draws; a share `fresh` of them has new ones of size 1 instead."""
+    is_fresh = rng.random((len(parents), 1)) < fresh
+    draws = rng.standard_normal(parents.shape)
+    return np.where(is_fresh, draws, parents + sigma * draws).astype(np.float32)

@@ -1,0 +1,67 @@
+"""Steered policies are the policy they are made of, told a direction in every place."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from qdpg.learn.networks import apply_mlp, init_population
+from qdpg.learn.steering import breed_steerings, draw_straight, find_bearings, steer, steering_size
+from qdpg.play.player import make_player
+from qdpg.tasks.ant_maze import AntMaze
+from qdpg.tasks.ant_trap import AntTrap
+from qdpg.tasks.point_maze import PointMaze
+
+
+@pytest.mark.parametrize("task", [PointMaze(horizon=20), AntMaze(horizon=20), AntTrap(horizon=20)])
+def test_a_steered_policy_acts_as_if_it_were_told_where_to_go(task):
+    spec, rng = task.spec, np.random.default_rng(0)
+    scale = np.array(spec.observation_scale or (1.0,) * spec.observation_size)
+    seen = len(scale)
+    policy = init_population(jax.random.key(0), 1, (seen + 2, 16, 8, spec.action_size), output="linear")
+    bearings = find_bearings(spec.located, spec.descriptor_low, spec.descriptor_high, scale)
+    steerings = rng.standard_normal((5, steering_size(2, bearings))).astype(np.float32)
+    assert steerings.shape == (5, 6)
+    plain = init_population(jax.random.key(1), 1, (spec.observation_size, 4, spec.action_size))
+    rollouts = make_player(task).play(plain, np.zeros(1, int))
+    observations = rollouts.observations[0, :, :seen] / scale
+    low, high = np.array(spec.descriptor_low), np.array(spec.descriptor_high)
+    place = 2 * (rollouts.descriptors[0] - low) / (high - low) - 1
+    is_inside = (np.abs(place) < 0.999).all(axis=1)  # ant-trap's descriptors are clipped
+    assert is_inside.any()
+    acted = jax.vmap(apply_mlp, in_axes=(0, None))(steer(policy, steerings, bearings), jnp.asarray(observations))
+    one = jax.tree.map(lambda leaf: leaf[0], policy)
+    for steering, action in zip(steerings, np.asarray(acted), strict=True):
+        told = steering[:2] + place @ steering[2:].reshape(2, 2).T
+        expected = apply_mlp(one, jnp.asarray(np.concatenate([observations, told], axis=1), jnp.float32))
+        np.testing.assert_allclose(action[is_inside], np.asarray(expected)[is_inside], atol=2e-5)
+
+
+def test_where_places_cannot_be_read_off_steering_is_constant():
+    bearings = find_bearings((), (0.0,), (1.0,), np.ones(3))
+    assert steering_size(1, bearings) == 1
+    policy = init_population(jax.random.key(0), 1, (4, 8, 2))
+    steered = steer(policy, np.array([[0.5], [-1.0]], np.float32), bearings)
+    seen = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
+    for row, told in enumerate((0.5, -1.0)):
+        alone, one = (jax.tree.map(lambda leaf, r=r: leaf[r], n) for n, r in ((steered, row), (policy, 0)))
+        both = np.concatenate([seen, np.full((6, 1), told, np.float32)], axis=1)
+        np.testing.assert_allclose(apply_mlp(alone, seen), apply_mlp(one, both), atol=1e-6)
+
+
+def test_straight_steerings_have_one_direction_everywhere():
+    bearings = find_bearings(PointMaze().spec.located, (-1.0, -1.0), (1.0, 1.0), np.ones(2))
+    steerings = draw_straight(np.random.default_rng(0), 500, 2, bearings)
+    assert not steerings[:, 2:].any()
+    np.testing.assert_allclose(np.linalg.norm(steerings[:, :2], axis=1), 1.0, rtol=1e-6)
+    assert np.abs(steerings[:, :2].mean(axis=0)).max() < 0.1
+
+
+def test_bred_steerings_are_near_their_parents_or_new():
+    parents = np.full((4000, 6), 10.0, np.float32)
+    children = breed_steerings(parents, np.random.default_rng(0), sigma=0.3, fresh=0.25)
+    is_fresh = np.abs(children).max(axis=1) < 6
+    assert is_fresh.mean() == pytest.approx(0.25, abs=0.03)
+    assert children[~is_fresh].std() == pytest.approx(0.3, rel=0.05)
+    assert children[~is_fresh].mean() == pytest.approx(10, abs=0.02)
+    assert children[is_fresh].std() == pytest.approx(1.0, rel=0.05)
