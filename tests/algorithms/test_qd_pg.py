@@ -11,8 +11,9 @@ from qdpg.algorithms.algorithm import Stopped
 from qdpg.algorithms.qd_pg import OBJECTIVES, QDPG, Config, footprint, preset
 from qdpg.errors import UserError
 from qdpg.learn.networks import apply_mlp, flatten_population
+from qdpg.learn.steering import steer
 from qdpg.learn.variation import iso_line
-from qdpg.memory.replay import NOVELTY, REWARD
+from qdpg.memory.replay import CONTINUES, NOVELTY, REWARD
 from qdpg.memory.visited import Visited
 from qdpg.play.player import make_player
 from qdpg.tasks.ant_trap import AntTrap
@@ -247,7 +248,7 @@ def test_no_starts_are_refused():
         QDPG(TASK.spec, replace(SMALL, starts=0), 0)
 
 
-@pytest.mark.parametrize("setting", ["balance", "guided_steps"])
+@pytest.mark.parametrize("setting", ["balance", "guided_steps", "window", "practice"])
 def test_what_cannot_be_negative_is_refused(setting):
     with pytest.raises(UserError, match=f"{setting} is -1; give 0"):
         QDPG(TASK.spec, replace(SMALL, **{setting: -1}), 0)
@@ -366,3 +367,117 @@ def test_the_diversity_gradient_may_have_a_share_of_quality():
         learned.append(jax.tree.leaves(learner.critics.online))
     for a, b in zip(*learned, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+STEERED = replace(SMALL, greedy_actor=True, steered=2, population=8, genetic_share=0.25, scouts=2, guided=True)
+
+
+def test_steered_policies_are_the_greedy_one_told_where_to_go():
+    algorithm, player = QDPG(TASK.spec, STEERED, seed=1), make_player(TASK)
+    advance(algorithm, player, 2)
+    generation, stored = algorithm.ask(), algorithm.elites.data()["steering"]
+    steerings, learner = generation.further["steering"], generation.learned["diversity"]
+    assert steerings.shape == (8, 6)
+    assert learner.greedy.online.sizes[0] == 4  # position and direction
+    expected = flatten_population(steer(learner.greedy.online, steerings[:2], algorithm.bearings))
+    np.testing.assert_array_equal(flatten_population(generation.population)[:2], expected)
+    assert not steerings[3].any()  # the greedy policy for quality
+    for inherited in steerings[[2, 4, 5, 6, 7]]:
+        assert inherited.tolist() in stored.tolist()
+    assert not any(bred.tolist() in stored.tolist() for bred in steerings[:2])
+    scouts = flatten_population(generation.population)[8:10]
+    first, hidden = (
+        flatten_population(jax.tree.map(lambda x: x[:, :2] if x.shape[1:] == (4, 16) else x, learner.greedy.online)),
+        16,
+    )
+    assert not (scouts == first).all(axis=1).any()  # told something too
+    np.testing.assert_array_equal(
+        scouts[:, : 2 * hidden], first[0, : 2 * hidden] * np.ones((2, 1))
+    )  # everywhere the same
+    algorithm.tell(generation, generation.play(player))
+    known = algorithm.elites.data()
+    for solution, steering in zip(known["solution"], known["steering"], strict=True):
+        row = (flatten_population(generation.candidates()) == solution).all(axis=1)
+        if row.any():
+            assert steering.tolist() == steerings[row][0].tolist()
+
+
+def test_novelty_points_the_way_for_the_others():
+    algorithm, player = QDPG(TASK.spec, STEERED, seed=1), make_player(TASK)
+    advance(algorithm, player, 2)
+    algorithm.ask()
+    slots = algorithm.replay.playable_slots()
+    expected = algorithm.visited.slope(algorithm.replay.descriptors[slots])
+    np.testing.assert_array_equal(algorithm.replay.slopes[slots], expected)
+    assert np.abs(expected).max() > 0.5
+
+
+def test_practice_comes_first_and_is_all_scouts():
+    config = replace(STEERED, practice=1000, practice_scouts=6, guided_steps=12, scout_noise=0.4)
+    algorithm, player = QDPG(TASK.spec, config, seed=1), make_player(TASK)
+    advance(algorithm, player)
+    before = algorithm.elites.data()["solution"]
+    while algorithm.steps < 1000:
+        generation, told = advance(algorithm, player)
+        assert len(generation.seeds) == generation.scouts == 6
+        assert told["new_cells"] == told["improved_cells"] == 0
+        assert (generation.lead.steps <= 12).all()
+        np.testing.assert_array_equal(generation.lead.limits, generation.lead.steps + 12)
+        assert generation.noise.sigma.tolist() == pytest.approx([0.4] * 6)
+    np.testing.assert_array_equal(algorithm.elites.data()["solution"], before)
+    assert algorithm.replay.transitions == algorithm.steps
+    assert len(algorithm.ask().candidates().biases[0]) == 8
+
+
+def test_steering_finds_the_way_round_a_wall():
+    """One that goes where it is told is steered round a wall, by chance and selection alone, within 40,000 steps."""
+    config = replace(
+        preset("tuned", "point-maze"), greedy_actor=True, greedy_steps=20, steered=4, population=8, genetic_share=0.0,
+        novelty_scale=10.0, diversity_discount=0.9, practice=4000, guided_steps=20, gradient_steps_ratio=0.25,
+    )  # fmt: skip
+    algorithm, player = QDPG(PointMaze().spec, config, 0), make_player(PointMaze())
+    while algorithm.steps < 40_000 and (algorithm.elites.data()["measures"][:, 1] < 0.25).all():
+        advance(algorithm, player)
+    assert (algorithm.elites.data()["measures"][:, 1] >= 0.25).any(), "above the upper wall"
+
+
+def test_only_a_greedy_actor_is_steered():
+    with pytest.raises(UserError, match="greedy_actor=true"):
+        QDPG(TASK.spec, replace(STEERED, greedy_actor=False), 0)
+    with pytest.raises(UserError, match="give guided_steps"):
+        QDPG(TASK.spec, replace(STEERED, practice=100), 0)
+    with pytest.raises(UserError, match="diversity share"):
+        QDPG(TASK.spec, replace(STEERED, steered=4), 0)
+
+
+def test_ablations_without_diversity_have_nothing_to_steer():
+    algorithm = QDPG(TASK.spec, STEERED, 0, "q-pg")
+    advance(algorithm, make_player(TASK), 2)
+    assert "steering" not in algorithm.elites.data()
+    assert not algorithm.ask().further
+
+
+def test_a_window_of_each_episode_enters_the_replay_memory():
+    task = PointMaze(goal=(0.0, -0.75), horizon=50)  # in the way, so that some episodes end
+    config = replace(STEERED, window=10, guided_steps=15, initial_policies=30)
+    algorithm, player = QDPG(task.spec, config, seed=1), make_player(task)
+    for _ in range(3):
+        generation = algorithm.ask()
+        rollouts, before = generation.play(player), algorithm.replay.inserted
+        algorithm.tell(generation, rollouts)
+        judged, row = len(rollouts.seeds) - generation.scouts, before
+        for n, length in enumerate(rollouts.lengths):
+            own = length - generation.lead.steps[n] if n >= judged else 0
+            stored = min(max(own, 10), length)
+            states = algorithm.replay.rows[row : row + stored + 1, :2]
+            ways = np.lib.stride_tricks.sliding_window_view(rollouts.observations[n, : length + 1], stored + 1, axis=0)
+            matches = np.flatnonzero((ways == states.T).all(axis=(1, 2)))
+            assert len(matches), "successive steps of the episode"
+            if n >= judged or rollouts.terminated[n]:
+                assert matches[-1] == length - stored, "those before the end"
+            ends = algorithm.replay.rows[row + stored - 1, CONTINUES] == 0
+            assert ends == rollouts.terminated[n]
+            row += stored + 1
+        assert row == algorithm.replay.inserted
+        assert algorithm._gradient_steps() == int(0.5 * (row - before - len(rollouts.seeds)))
+    assert algorithm.steps > algorithm.replay.transitions

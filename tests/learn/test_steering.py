@@ -58,10 +58,16 @@ def test_straight_steerings_have_one_direction_everywhere():
 
 
 def test_bred_steerings_are_near_their_parents_or_new():
-    parents = np.full((4000, 6), 10.0, np.float32)
-    children = breed_steerings(parents, np.random.default_rng(0), sigma=0.3, fresh=0.25)
-    is_fresh = np.abs(children).max(axis=1) < 6
-    assert is_fresh.mean() == pytest.approx(0.25, abs=0.03)
-    assert children[~is_fresh].std() == pytest.approx(0.3, rel=0.05)
-    assert children[~is_fresh].mean() == pytest.approx(10, abs=0.02)
-    assert children[is_fresh].std() == pytest.approx(1.0, rel=0.05)
+    bearings = find_bearings(PointMaze().spec.located, (-1.0, -1.0), (1.0, 1.0), np.ones(2))
+    rng = np.random.default_rng(0)
+    parents = np.tile(np.array([0.5, 0.5, 1.0, 0.0, 0.0, -0.5], np.float32), (4000, 1))
+    children = breed_steerings(parents, rng, 0.05, 0.25, bearings)
+    # Directions all over the place have a mean square of 1.
+    places = rng.uniform(-1, 1, (4000, 2))
+    told = children[:, :2] + np.einsum("mdz,mz->md", children[:, 2:].reshape(-1, 2, 2), places)
+    assert (told**2).sum(axis=1).mean() == pytest.approx(1.0, abs=0.05)
+    likeness = (children * parents).sum(axis=1) / np.linalg.norm(children, axis=1) / np.linalg.norm(parents[0])
+    assert (likeness > 0.98).mean() == pytest.approx(0.75, abs=0.03)
+    is_straight = ~children[:, 2:].any(axis=1)
+    assert is_straight.mean() == pytest.approx(0.125, abs=0.02)
+    np.testing.assert_allclose(np.linalg.norm(children[is_straight, :2], axis=1), 1.0, rtol=1e-5)

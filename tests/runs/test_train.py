@@ -57,7 +57,11 @@ def resumed(path, **changes):
 
 @pytest.mark.parametrize(
     "extra",
-    [{}, {"greedy_actor": True, "genetic_share": 0.25, "cells": 20, "scouts": 1, "guided": True, "balance": 1.5}],
+    [
+        {},
+        {"greedy_actor": True, "genetic_share": 0.25, "cells": 20, "scouts": 1, "guided": True, "balance": 1.5},
+        {"greedy_actor": True, "steered": 1, "population": 5, "scouts": 1, "practice": 300, "guided_steps": 10},
+    ],
 )
 def test_stopped_and_resumed_equals_never_stopped(tmp_path, config, train, extra):
     settings = {**config.config, **extra}

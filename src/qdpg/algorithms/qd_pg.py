@@ -62,7 +62,7 @@ class State(NamedTuple):
 
     generation: int
     steps: int
-    last_steps: int  # environment steps of the last generation
+    last_steps: int  # transitions that the last generation left in the replay memory
     learners: dict[str, Learner]  # by objective
 
 
@@ -105,9 +105,14 @@ class QDPG(Counted):
             raise UserError(f"only a greedy actor is steered; give {name} one with greedy_actor=true, or steered=0.")
         if config.starts < 1:
             raise UserError(f"{name} judges policies by their episodes; give at least one of them as starts.")
+        share = (config.population - round(config.genetic_share * config.population)) // len(self.objectives)
+        if config.steered > share:
+            raise UserError(
+                f"{config.steered} steered policies are more than the diversity share of {share}; steer fewer."
+            )
         if config.practice and not config.guided_steps:
             raise UserError("practice needs to know how far to go in one direction; give guided_steps.")
-        for setting in ("balance", "guided_steps"):
+        for setting in ("balance", "guided_steps", "window", "practice"):
             if getattr(config, setting) < 0:
                 raise UserError(f"{setting} is {getattr(config, setting)}; give 0, which turns it off, or more.")
         self.is_directed = config.steered > 0 and "diversity" in self.objectives
@@ -182,14 +187,12 @@ class QDPG(Counted):
         """Let the greedy policies learn, and the one for diversity go in many directions; see `Config.practice`."""
         none = [self._copy(objective, np.arange(0), rng) for objective in self.objectives]
         number = self.config.practice_scouts
-        steerings = self._straight(rng, 1 + 2 * number)
+        steerings = self._straight(rng, 2 * number)
         _, learned = self._improve_all(none, self.replay.view(), key, steps, stop, steerings[: self.config.steered])
-        population = self._steer(learned["diversity"], steerings)  # a candidate, scouts, and their leaders
+        population = self._steer(learned["diversity"], steerings)  # scouts, and their leaders
         check_finite(self.generation, population, {name: each.critics.online for name, each in learned.items()})
-        lead = self._lead(np.full(number, self.config.guided_steps), 1 + number, rng)
-        noise = self._noise(1, (number,))
-        seeds, further = draw_seeds(rng, 1 + number), {"steering": steerings[:1]}
-        return Generation(population, seeds, noise, learned, number, lead=lead, further=further)
+        lead = self._lead(np.full(number, self.config.guided_steps), number, rng)
+        return Generation(population, draw_seeds(rng, number), self._noise(0, (number,)), learned, number, lead=lead)
 
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
         """Store the transitions in the replay memory, the states in 𝔸, and the policies in the grid."""
@@ -199,13 +202,15 @@ class QDPG(Counted):
             judged = rollouts.first(candidates * self.config.starts)
             accepted = self.visited.add(judged.descriptors[:, :-1][judged.played()])
         with self.clock.time("memory"):
-            self.replay.insert(self._shape(rollouts))
-            worst = judged.fitness.reshape(-1, candidates).argmin(axis=0)
-            judged = judged.take(worst * candidates + np.arange(candidates))
-            status = self.elites.add(generation.candidates(), judged, self.generation, **generation.further)
-        self._state = State(
-            self._state.generation + 1, self._state.steps + rollouts.steps, rollouts.steps, generation.learned
-        )
+            first, last = self._windows(generation, rollouts)
+            self.replay.insert(self._shape(rollouts), first, last)
+            status = np.zeros(0, int)
+            if candidates:
+                worst = judged.fitness.reshape(-1, candidates).argmin(axis=0)
+                judged = judged.take(worst * candidates + np.arange(candidates))
+                status = self.elites.add(generation.candidates(), judged, self.generation, **generation.further)
+        steps, stored = self._state.steps + rollouts.steps, int((last - first).sum())
+        self._state = State(self._state.generation + 1, steps, stored, generation.learned)
         return {
             "visited": len(self.visited),
             "accepted_states": accepted,
@@ -265,7 +270,7 @@ class QDPG(Counted):
             return np.zeros((0, 0), np.float32)
         config, stored = self.config, self.elites.data()["steering"]
         models = stored[self.elites.draw(rng, config.steered)]
-        parts = [breed_steerings(models, rng, config.steering_sigma, config.steering_fresh)]
+        parts = [breed_steerings(models, rng, config.steering_sigma, config.steering_fresh, self.bearings)]
         for objective, rows in parents.items():
             if objective != "diversity":
                 parts.append(np.zeros((self._count_greedy(objective), stored.shape[1]), np.float32))
@@ -377,6 +382,20 @@ class QDPG(Counted):
             continues = 1.0 - (is_last & rollouts.terminated[:, None])
             rewards = gain(before, rewards, continues, self.config.discount)
         return replace(rollouts, rewards=rewards - self.config.deducted)
+
+    def _windows(self, generation: Generation, rollouts: Rollouts) -> tuple[np.ndarray, np.ndarray]:
+        """The first step of each episode that enters the replay memory, and the one after the last, [N] each."""
+        size, lengths = self.config.window, rollouts.lengths.astype(np.int64)
+        candidates = (len(lengths) - generation.scouts) * self.config.starts
+        if not size or not candidates:
+            return np.zeros_like(lengths), lengths
+        latest, rng = np.maximum(lengths - size, 0), np.random.default_rng([self.seed, self.generation, 2])
+        first = np.where(rollouts.terminated, latest, rng.integers(latest + 1))
+        led = 0 if generation.lead is None else generation.lead.steps[candidates:]
+        first[candidates:] = np.minimum(led, latest[candidates:])
+        last = lengths.copy()
+        last[:candidates] = np.minimum(first + size, lengths)[:candidates]
+        return first, last
 
     def _for_play(self, policies: MLP) -> MLP:
         """Policies for observations as they are, of policies for scaled ones."""

@@ -16,7 +16,12 @@ class Config:
         population: N, policies per generation (appendix C.1: 4 for point-maze, 10 for the ants).
         hidden: Hidden layers of policies and critics (Table 3).
         replay_size: Rows of the replay memory (Table 3).
-        gradient_steps_ratio: Gradient steps per environment step of the generation before (Table 3).
+        gradient_steps_ratio: Gradient steps per transition that the generation before left in the replay memory: one
+            for each of its environment steps, as in Table 3, unless there is a `window`.
+        window: How many successive steps of each episode that policies are judged by enter the replay memory: the last
+            ones if it really ended, otherwise any; and of scouts only what they did themselves after they were led.
+            What an elite does where nobody has tried anything else says little about what would be better. 0 lets all
+            of them enter, as the paper does.
         batch_size: Minibatch of each policy (Table 3).
         discount: γ of the quality critic (Table 3).
         diversity_discount: γ of the diversity critic; the theory has 1, Table 3 gives one value for both.
@@ -74,7 +79,7 @@ class Config:
             that is `diversity_shaped`, and nothing has to be learned anew when 𝔸 changes. 0 in the paper.
         steering_sigma: How much a steering differs from its parent's.
         steering_fresh: Share of steerings that are drawn afresh.
-        practice: Environment steps, from the start, in which the greedy policies only practise: all episodes but one
+        practice: Environment steps, from the start, in which the greedy policies only practise: all episodes
             are those of scouts, who go straight on, and after at most `guided_steps` in another direction for so many
             more. Elites that stand still lead nobody anywhere.
         practice_scouts: How many of them a generation has then.
@@ -98,6 +103,7 @@ class Config:
     hidden: tuple[int, ...] = (64, 32)
     replay_size: int = 1_000_000
     gradient_steps_ratio: float = 4.0
+    window: int = 0
     batch_size: int = 256
     discount: float = 0.99
     diversity_discount: float = 0.99
@@ -141,7 +147,7 @@ class Config:
     steering_sigma: float = 0.3
     steering_fresh: float = 0.2
     practice: int = 0
-    practice_scouts: int = 32
+    practice_scouts: int = 16
     genetic_share: float = 0.0
     iso_sigma: float = 0.005
     line_sigma: float = 0.05

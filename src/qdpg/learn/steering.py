@@ -83,8 +83,23 @@ def draw_straight(rng: np.random.Generator, number: int, descriptors: int, beari
     return steerings
 
 
-def breed_steerings(parents: np.ndarray, rng: np.random.Generator, sigma: float, fresh: float) -> np.ndarray:
-    """Change steerings [m, steering_size] by normal draws; a share `fresh` of them has new ones of size 1 instead."""
-    is_fresh = rng.random((len(parents), 1)) < fresh
-    draws = rng.standard_normal(parents.shape)
-    return np.where(is_fresh, draws, parents + sigma * draws).astype(np.float32)
+def breed_steerings(
+    parents: np.ndarray, rng: np.random.Generator, sigma: float, fresh: float, bearings: Bearings
+) -> np.ndarray:
+    """Change steerings by normal draws; a share of them is drawn afresh, half of these straight.
+
+    Args:
+        parents: [m, steering_size].
+        rng: Where the draws come from.
+        sigma: Standard deviation of the changes.
+        fresh: Share of new ones.
+        bearings: How z is read off.
+    """
+    constants = parents.shape[1] // (1 + len(bearings.rows))
+    draws, chance = rng.standard_normal(parents.shape), rng.random((len(parents), 1))
+    children = np.where(chance < fresh, draws, parents + sigma * draws)
+    children[:, constants:] *= chance >= fresh / 2
+    # A steering is as good as any multiple of it; this one's directions have a mean square of 1 over all z.
+    weights = np.where(np.arange(parents.shape[1]) < constants, 1.0, 1 / 3)
+    size = np.sqrt((weights * children**2).sum(axis=1, keepdims=True))
+    return (children / np.maximum(size, 1e-6)).astype(np.float32)

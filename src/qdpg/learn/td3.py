@@ -220,10 +220,11 @@ def draw_slots(replay: ReplayView, key: jax.Array, step: jax.Array, shape: tuple
 
 
 def draw_directions(key: jax.Array, step: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Draw directions [..., D] of lengths from 0.5 to 1.5, which say how much it is wanted to go there."""
+    """Draw directions [..., D] of lengths from 0.25 to 1.75, which say how much it is wanted to go there."""
     normal = random_normal(key, step, shape, stream=2)
     unit = normal / jnp.sqrt(jnp.sum(normal * normal, axis=-1, keepdims=True) + 1e-12)
-    return (0.5 + (random_bits(key, step, (*shape[:-1], 1), stream=3) >> 8).astype(jnp.float32) * 2.0**-24) * unit
+    share = (random_bits(key, step, (*shape[:-1], 1), stream=3) >> 8).astype(jnp.float32) * 2.0**-24
+    return (0.25 + 1.5 * share) * unit
 
 
 def take_batch(

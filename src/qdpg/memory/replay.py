@@ -59,19 +59,22 @@ class Replay:
         """Transitions held."""
         return self._count
 
-    def insert(self, rollouts: Rollouts) -> None:
-        """Append all episodes, in order."""
+    def insert(self, rollouts: Rollouts, first: np.ndarray | None = None, last: np.ndarray | None = None) -> None:
+        """Append all episodes, in order; if given, of each only the steps from `first` [N] to before `last` [N]."""
         assert rollouts.observations is not None
         assert rollouts.actions is not None
-        for n, length in enumerate(rollouts.lengths):
+        starts = np.zeros_like(rollouts.lengths) if first is None else first
+        ends = rollouts.lengths if last is None else last
+        for n, (start, end) in enumerate(zip(starts, ends, strict=True)):
+            length, steps, states = end - start, slice(start, end), slice(start, end + 1)
             rows = np.zeros((length + 1, self.rows.shape[1]), np.float32)
-            rows[:, : self.observation_size] = rollouts.observations[n, : length + 1, : self.observation_size]
-            rows[:length, self.observation_size : REWARD] = rollouts.actions[n, :length]
-            rows[:length, REWARD] = rollouts.rewards[n, :length]
+            rows[:, : self.observation_size] = rollouts.observations[n, states, : self.observation_size]
+            rows[:length, self.observation_size : REWARD] = rollouts.actions[n, steps]
+            rows[:length, REWARD] = rollouts.rewards[n, steps]
             rows[:length, CONTINUES] = 1.0
-            if rollouts.terminated[n]:
+            if rollouts.terminated[n] and end == rollouts.lengths[n]:
                 rows[length - 1, CONTINUES] = 0.0
-            self.insert_rows(rows, rollouts.descriptors[n, : length + 1], np.arange(length + 1) < length)
+            self.insert_rows(rows, rollouts.descriptors[n, states], np.arange(length + 1) < length)
         self.index()
 
     def insert_rows(self, rows: np.ndarray, descriptors: np.ndarray, is_playable: np.ndarray) -> None:

@@ -118,7 +118,8 @@ class Trainer:
             told = algorithm.tell(generation, rollouts)
             self.seconds = time.perf_counter() - self._started
             row = self._record(generation, rollouts, told)
-            if before // self.task.spec.evaluate_every < algorithm.steps // self.task.spec.evaluate_every:
+            is_due = before // self.task.spec.evaluate_every < algorithm.steps // self.task.spec.evaluate_every
+            if is_due and len(generation.seeds) > generation.scouts:  # otherwise there is nobody to evaluate
                 self._evaluate(generation.candidates())
             self.seconds = time.perf_counter() - self._started
             self.display.update(row)
