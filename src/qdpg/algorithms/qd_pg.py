@@ -49,6 +49,8 @@ OBJECTIVES: dict[str, dict[str, tuple[float, float]]] = {
     "pga-me": {"quality": (1.0, 0.0)},
 }
 
+_NEAR = 4  # elites that one has for neighbours: as many as a cell of a grid has sides
+
 
 class Learner(NamedTuple):
     """What belongs to one objective: the critics the population shares and, if there is one, their greedy actor."""
@@ -99,23 +101,18 @@ class QDPG(Counted):
         self.spec, self.config, self.seed = spec, config, seed
         self.name = name
         self.objectives, self.clock = OBJECTIVES[name], Clock()
-        if config.population - round(config.genetic_share * config.population) < len(self.objectives):
+        self.is_directed = config.steered > 0 and "diversity" in self.objectives
+        if min(self._shares()) < 1:
             raise UserError(f"{name} needs a population with a policy per objective besides the bred ones; enlarge it.")
         if config.steered and not config.greedy_actor:
             raise UserError(f"only a greedy actor is steered; give {name} one with greedy_actor=true, or steered=0.")
         if config.starts < 1:
             raise UserError(f"{name} judges policies by their episodes; give at least one of them as starts.")
-        share = (config.population - round(config.genetic_share * config.population)) // len(self.objectives)
-        if config.steered > share:
-            raise UserError(
-                f"{config.steered} steered policies are more than the diversity share of {share}; steer fewer."
-            )
-        if config.practice and not config.guided_steps:
-            raise UserError("practice needs to know how far to go in one direction; give guided_steps.")
         for setting in ("balance", "guided_steps", "window", "practice"):
             if getattr(config, setting) < 0:
                 raise UserError(f"{setting} is {getattr(config, setting)}; give 0, which turns it off, or more.")
-        self.is_directed = config.steered > 0 and "diversity" in self.objectives
+        if config.practice and not config.guided_steps:
+            raise UserError("practice needs to know how far to go in one direction; give guided_steps.")
         self.scale = np.array(seen_scale(spec, config))
         self.bearings = find_bearings(spec.located, spec.descriptor_low, spec.descriptor_high, self.scale)
         self.seen_sizes = (len(self.scale), *config.hidden, spec.action_size)  # of policies that learn
@@ -146,10 +143,9 @@ class QDPG(Counted):
             return self._practise(key, steps, stop, rng)
         if "quality" not in self.objectives or len(self.objectives) > 1:
             self._refresh_novelty()
-        bred = round(config.genetic_share * config.population)
-        shares = np.array_split(np.arange(config.population - bred), len(self.objectives))[::-1]
+        bred = config.population - sum(shares := self._shares())
         parents = {
-            objective: self._draw_parents(objective, len(share) - self._count_greedy(objective), rng)
+            objective: self._draw_parents(objective, share - self._count_greedy(objective), rng)
             for objective, share in zip(self.objectives, shares, strict=True)
         }
         selected = [self._copy(objective, rows, rng) for objective, rows in parents.items()]
@@ -246,6 +242,15 @@ class QDPG(Counted):
             return init_actors(policies, settings)
         return init_actors(policies, settings, config.actor_rate * 10 ** -rng.uniform(0, decades, len(rows)))
 
+    def _shares(self) -> list[int]:
+        """How many policies each objective has: all have as many, as far as that is possible, after the bred ones."""
+        rest = self.config.population - round(self.config.genetic_share * self.config.population)
+        shares = [len(share) for share in np.array_split(np.arange(rest), len(self.objectives))][::-1]
+        if self.is_directed and len(shares) > 1:
+            shares[0] = max(shares[0], self.config.steered)
+            shares[1] = rest - shares[0]
+        return shares
+
     def _count_greedy(self, objective: str) -> int:
         """How many of the policies for `objective` are the greedy one's, not copies of elites."""
         return self.config.steered if self._knows_directions(objective) else int(self.config.greedy_actor)
@@ -269,13 +274,20 @@ class QDPG(Counted):
         if not self.is_directed:
             return np.zeros((0, 0), np.float32)
         config, stored = self.config, self.elites.data()["steering"]
-        models = stored[self.elites.draw(rng, config.steered)]
+        models = stored[self.elites.draw(rng, config.steered, config.steering_greed, self._loneliness())]
         parts = [breed_steerings(models, rng, config.steering_sigma, config.steering_fresh, self.bearings)]
         for objective, rows in parents.items():
             if objective != "diversity":
                 parts.append(np.zeros((self._count_greedy(objective), stored.shape[1]), np.float32))
             parts.append(stored[rows])
         return np.concatenate([*parts, stored[mothers]])
+
+    def _loneliness(self) -> np.ndarray:
+        """How far each elite's end is from those of the others nearest to it, [elites]."""
+        ends = self.elites.data()["measures"]
+        others = Visited(self.spec.descriptor_size, len(ends), threshold=0.0, neighbours=_NEAR)
+        others.set(ends)
+        return others.novelty(ends, held=True)
 
     def _view(self) -> ReplayView:
         """The replay memory as this generation learns from it."""

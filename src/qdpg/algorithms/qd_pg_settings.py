@@ -72,12 +72,15 @@ class Config:
         diversity_shaped: Whether the diversity reward of a step is what it gained in novelty, which ranks policies as
             before but is far easier to learn; see `gain`.
         quality_shaped: The same with the environment's reward, for tasks that pay for being somewhere, not for moving.
-        steered: How many of the policies for diversity are the greedy one for diversity, each with a steering of its
-            own (see `learn.steering`), bred from an elite's. If there are any, critics for diversity know directions:
-            they are taught what it is worth to move ψ in any direction, whatever has been visited, and the other
-            policies for diversity climb in the direction in which novelty grows fastest, state by state. To first order
-            that is `diversity_shaped`, and nothing has to be learned anew when 𝔸 changes. 0 in the paper.
+        steered: How many of the policies for diversity, whose share grows with them if need be, are the greedy one for
+            diversity, each with a steering of its own (see `learn.steering`), bred from an elite's. If there are any,
+            critics for diversity know directions: they are taught what it is worth to move ψ in any direction, whatever
+            has been visited, and the other policies for diversity climb in the direction in which novelty grows
+            fastest, state by state. To first order that is `diversity_shaped`, and nothing has to be learned anew when
+            𝔸 changes. 0 in the paper.
         steering_sigma: How much a steering differs from its parent's.
+        steering_greed: How strongly elites whose steerings are changed are drawn from those that end where few others
+            do (see `Elites.draw`); 1 draws from all alike.
         steering_fresh: Share of steerings that are drawn afresh.
         practice: Environment steps, from the start, in which the greedy policies only practise: all episodes
             are those of scouts, who go straight on, and after at most `guided_steps` in another direction for so many
@@ -145,6 +148,7 @@ class Config:
     quality_shaped: bool = False
     steered: int = 0
     steering_sigma: float = 0.3
+    steering_greed: float = 1.0
     steering_fresh: float = 0.2
     practice: int = 0
     practice_scouts: int = 16

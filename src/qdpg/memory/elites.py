@@ -104,15 +104,18 @@ class Elites:
             fields = {name: data[name] for name in (*_FIELDS, *self.further)}
             self.archive.add(data["solution"], data["objective"], data["measures"], **fields)
 
-    def draw(self, rng: np.random.Generator, number: int, greed: float = 1.0) -> np.ndarray:
+    def draw(
+        self, rng: np.random.Generator, number: int, greed: float = 1.0, scores: np.ndarray | None = None
+    ) -> np.ndarray:
         """Draw rows of `data()`, [number], with replacement.
 
         Args:
             rng: Source of randomness.
             number: How many.
             greed: 1 draws from all elites alike; g draws the one of rank k·u^g, best first, of k, with u uniform.
+            scores: [k] what is best; fitness if not given.
         """
-        best_first = np.argsort(-self.data()["objective"], kind="stable")
+        best_first = np.argsort(-(self.data()["objective"] if scores is None else scores), kind="stable")
         ranks = (len(self) * rng.random(number) ** greed).astype(int)
         return best_first[np.minimum(ranks, len(self) - 1)]
 

@@ -14,7 +14,7 @@ from qdpg.tasks.task import Box, Floor, Physics, TaskSpec
 
 WALLS = (Box(12, 0, 0.1, 2.6), Box(8.9, 2.6, 3, 0.1), Box(8.9, -2.6, 3, 0.1))
 LOW, HIGH = np.array([0.0, -8.0]), np.array([30.0, 8.0])  # descriptors are clipped to this
-SCALE = (64.0, 16.0, *POSITION_SCALE, *VELOCITY_SCALE)  # of observations without contact forces
+SCALE = (128.0, 32.0, *POSITION_SCALE, *VELOCITY_SCALE)  # of observations without contact forces
 HEALTHY = (0.2, 1.0)  # torso height outside which the episode ends
 CONTROL_COST, CONTACT_COST, SURVIVAL = 0.5, 0.0005, 1.0
 
