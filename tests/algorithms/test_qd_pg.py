@@ -429,16 +429,29 @@ def test_practice_comes_first_and_is_all_scouts():
     assert len(algorithm.ask().candidates().biases[0]) == 8
 
 
-def test_steering_finds_the_way_round_a_wall():
-    """One that goes where it is told is steered round a wall, by chance and selection alone, within 40,000 steps."""
+def test_practice_teaches_all_directions():
+    """After 3,000 steps of practice, policies steered straight on go where they are told."""
+    task = PointMaze(horizon=40)
     config = replace(
-        preset("tuned", "point-maze"), greedy_actor=True, greedy_steps=20, steered=4, population=8, genetic_share=0.0,
-        novelty_scale=10.0, diversity_discount=0.9, practice=4000, guided_steps=20, gradient_steps_ratio=0.25,
-    )  # fmt: skip
-    algorithm, player = QDPG(PointMaze().spec, config, 0), make_player(PointMaze())
-    while algorithm.steps < 40_000 and (algorithm.elites.data()["measures"][:, 1] < 0.25).all():
+        STEERED,
+        practice=3000,
+        guided_steps=20,
+        scout_noise=0.5,
+        novelty_scale=10.0,
+        diversity_discount=0.9,
+        batch_size=64,
+    )
+    algorithm, player = QDPG(task.spec, config, 0), make_player(task)
+    while algorithm.steps < config.practice:
         advance(algorithm, player)
-    assert (algorithm.elites.data()["measures"][:, 1] >= 0.25).any(), "above the upper wall"
+    angles = np.linspace(0, 2 * np.pi, 16, endpoint=False)
+    steerings = np.zeros((16, 6), np.float32)
+    steerings[:, 0], steerings[:, 1] = np.cos(angles), np.sin(angles)
+    rollouts = player.play(algorithm._steer(algorithm._state.learners["diversity"], steerings), np.arange(16))
+    moved = rollouts.descriptors[:, 2] - rollouts.descriptors[:, 0]  # in two steps no wall is reached
+    there = (moved * steerings[:, :2]).sum(axis=1) / 0.2
+    assert np.median(there) > 0.8, there
+    assert (there > 0).mean() > 0.9, there
 
 
 def test_only_a_greedy_actor_is_steered():
