@@ -460,8 +460,8 @@ def test_only_a_greedy_actor_is_steered():
     with pytest.raises(UserError, match="give guided_steps"):
         QDPG(TASK.spec, replace(STEERED, practice=100), 0)
     with pytest.raises(UserError, match="a policy per objective"):
-        QDPG(TASK.spec, replace(STEERED, steered=6), 0)
-    assert QDPG(TASK.spec, replace(STEERED, steered=5), 0)._shares() == [5, 1]
+        QDPG(TASK.spec, replace(STEERED, steered=5), 0)
+    assert QDPG(TASK.spec, replace(STEERED, steered=4), 0)._shares() == [5, 1]
 
 
 def test_ablations_without_diversity_have_nothing_to_steer():

@@ -243,11 +243,11 @@ class QDPG(Counted):
         return init_actors(policies, settings, config.actor_rate * 10 ** -rng.uniform(0, decades, len(rows)))
 
     def _shares(self) -> list[int]:
-        """How many policies each objective has: all have as many, as far as that is possible, after the bred ones."""
+        """How many policies each objective has: as many, but for the steered ones, besides whom somebody must climb."""
         rest = self.config.population - round(self.config.genetic_share * self.config.population)
         shares = [len(share) for share in np.array_split(np.arange(rest), len(self.objectives))][::-1]
         if self.is_directed and len(shares) > 1:
-            shares[0] = max(shares[0], self.config.steered)
+            shares[0] = max(shares[0], self.config.steered + 1)
             shares[1] = rest - shares[0]
         return shares
 
