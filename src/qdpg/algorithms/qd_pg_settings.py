@@ -174,13 +174,13 @@ def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:
     never get stuck at the end of an action's range; for quality better parents and steps of many sizes, since large
     ones lead back into the deceptive optimum; and small random changes of good policies, for the last few points.
 
-    For the ants (docs/research/ants.md tells what was tried): critics with normed layers, and observations
-    of one size; policies whose last layer is linear and which act gently; a greedy actor per objective, improved as
-    often as two cores allow, and steps of many sizes for the others; scouts that elites lead to where the greedy actors
-    would not come by themselves, and learning balanced over the grid, so that they go on from there; on ant-trap a
-    longer horizon, and critics that hardly see the pay for being alive, for which ants stand still; a diversity reward
-    for gains in novelty, with 𝔸 thinned out and many neighbours, so that novelty points the way from afar; noise
-    correlated in time; bred offspring; a finer grid, which a gait can cross in steps.
+    For the ants (docs/research/ants.md tells what was tried): a greedy actor for diversity that goes wherever it is
+    told, practised before anything else, and steered ways of it; critics with normed layers, and observations of one
+    size; policies whose last layer is linear and which act gently; steps of many sizes for copies of elites; scouts
+    that elites lead to where the greedy actors would not come by themselves, windows of episodes instead of whole ones,
+    and learning balanced over the grid; on ant-trap a longer horizon, and critics that hardly see the pay for being
+    alive, for which ants stand still; 𝔸 thinned out and many neighbours, so that novelty points the way from afar;
+    noise correlated in time; a finer grid, which a gait can cross in steps.
     """
     paper = Config(optimiser="sgd", actor_rate=6e-3, critic_rate=6e-3)
     if task != "point-maze":
