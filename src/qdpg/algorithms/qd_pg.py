@@ -269,7 +269,7 @@ class QDPG(Counted):
     def _steerings(self, parents: dict[str, np.ndarray], mothers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Of all candidates, in order: bred ones of those to be steered, others as their parents have them, [N, S].
 
-        The greedy policy for quality, which has no parent, has none, and so has the first column nothing to steer.
+        The greedy policy for quality has no parent, and so zeros.
         """
         if not self.is_directed:
             return np.zeros((0, 0), np.float32)
