@@ -286,13 +286,19 @@ def test_directions_count_what_a_step_goes_there(replay):
     replay.slopes[:] = np.random.default_rng(0).normal(size=replay.slopes.shape)
     novel, _ = _draw(replay.view(), weights, WORDS, 2, (2, 2), replace(settings, directions="novel"), jnp.int32(3))
     np.testing.assert_array_equal(novel.observation[..., 2:], replay.slopes[slots])
+    pointing, _ = _draw(view, weights, WORDS, 2, (2, 2), replace(settings, directions="pointing"), jnp.int32(3))
+    there = np.asarray(pointing.observation[..., 2:])
+    there = there / np.linalg.norm(there, axis=-1, keepdims=True)
+    np.testing.assert_allclose(pointing.reward, plain.reward + 2.0 * (there * moved).sum(axis=-1), atol=1e-5)
 
 
+@pytest.mark.parametrize("least", [0.0, 0.25])
 @pytest.mark.parametrize("size", [1, 2, 3])
-def test_directions_are_drawn_all_around(size):
-    drawn = np.asarray(draw_directions(WORDS, jnp.int32(5), (20_000, size)))
+def test_directions_are_drawn_all_around(size, least):
+    drawn = np.asarray(draw_directions(WORDS, jnp.int32(5), (20_000, size), least))
     lengths = np.linalg.norm(drawn, axis=1)
-    np.testing.assert_allclose(np.quantile(lengths, [0.0, 0.25, 0.5, 1.0]), [0.25, 0.625, 1.0, 1.75], atol=0.02)
+    expected = least + (1.75 - least) * np.array([0.0, 0.25, 0.5, 1.0])
+    np.testing.assert_allclose(np.quantile(lengths, [0.0, 0.25, 0.5, 1.0]), expected, atol=0.02)
     assert np.abs(drawn.mean(axis=0)).max() < 0.03
 
 
@@ -325,7 +331,8 @@ def test_policies_without_directions_climb_critics_that_know_them(replay):
     assert (judge(actors.online) > judge(first)).all()
 
 
-def test_one_policy_learns_to_go_anywhere():
+@pytest.mark.parametrize(("directions", "length"), [("drawn", 1.0), ("pointing", 1.0), ("pointing", 0.2)])
+def test_one_policy_learns_to_go_anywhere(directions, length):
     """From random steps on a plane, a policy that is told a direction learns to step there, and nowhere else."""
     rng = np.random.default_rng(0)
     memory = Replay(4000, 2, 2, 2)
@@ -335,12 +342,12 @@ def test_one_policy_learns_to_go_anywhere():
     rows[:, :2], rows[:-1, 2:4], rows[:, CONTINUES] = np.tanh(states), actions, 1.0
     memory.insert_rows(rows, states, np.arange(2000) < 1999)
     memory.index()
-    settings = TD3Settings(batch_size=64, directions="drawn", discount=0.5, actor_rate=3e-3, critic_rate=3e-3)
+    settings = TD3Settings(batch_size=64, directions=directions, discount=0.5, actor_rate=3e-3, critic_rate=3e-3)
     actors = init_actors(init_population(jax.random.key(0), 1, (4, 32, 2)), settings)
     critics = init_critics(jax.random.key(1), (6, 32, 1), settings)
     actors, _ = improve(actors, critics, memory.view(), jnp.array([0.0, 10.0]), KEY, 0, 3000, settings=settings)
     told = rng.standard_normal((500, 2))
     told /= np.linalg.norm(told, axis=1, keepdims=True)
-    seen = np.concatenate([np.tanh(states[:500]), told], axis=1).astype(np.float32)
+    seen = np.concatenate([np.tanh(states[:500]), length * told], axis=1).astype(np.float32)
     acted = np.asarray(apply_mlp(jax.tree.map(lambda leaf: leaf[0], actors.online), seen))
     assert np.quantile((acted * told).sum(axis=1), 0.05) > 0.7, "straight there is 1 to 1.41"

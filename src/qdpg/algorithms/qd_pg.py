@@ -447,7 +447,8 @@ class QDPG(Counted):
         else:
             changes = {"reach": config.quality_reach}
         if self._knows_directions(objective):
-            changes["directions"] = "drawn" if learns else "novel"
+            drawn = "pointing" if config.pointing else "drawn"
+            changes["directions"] = drawn if learns else "novel"
         else:
             changes["shaped"] = config.diversity_shaped and objective != "quality"
         return td3_settings(config, scale=tuple(self.scale) if config.scaled else (), **changes)

@@ -78,6 +78,9 @@ class Config:
             has been visited, and the other policies for diversity climb in the direction in which novelty grows
             fastest, state by state. To first order that is `diversity_shaped`, and nothing has to be learned anew when
             𝔸 changes. 0 in the paper.
+        pointing: Whether directions only point: to go there is then worth the same however long they are, and policies
+            do not stand still where a steering is weak. Otherwise the longer one is worth more, which matters where
+            the environment's reward counts too (`diversity_quality`).
         steering_sigma: How much a steering differs from its parent's.
         steering_greed: How strongly elites whose steerings are changed are drawn from those that end where few others
             do (see `Elites.draw`); 1 draws from all alike.
@@ -147,6 +150,7 @@ class Config:
     diversity_shaped: bool = False
     quality_shaped: bool = False
     steered: int = 0
+    pointing: bool = False
     steering_sigma: float = 0.3
     steering_greed: float = 1.0
     steering_fresh: float = 0.2

@@ -28,8 +28,9 @@ from qdpg.learn.networks import MLP, Activation, init_population
 from qdpg.memory.replay import CONTINUES, NOVELTY, REWARD, ReplayView
 
 # Which directions in the space of descriptors critics see behind the observation: none; random ones, so that they learn
-# what a step is worth to whoever wants to go there; or those in which novelty grows fastest.
-Directions = Literal["none", "drawn", "novel"]
+# what a step is worth to whoever wants to go there, the more the longer they are; random ones whose length says nothing;
+# or those in which novelty grows fastest.
+Directions = Literal["none", "drawn", "pointing", "novel"]
 
 
 @dataclass(frozen=True)
@@ -205,11 +206,13 @@ def _draw(
     shape = (number, settings.batch_size)
     slots = draw_slots(replay, key, step, shape)
     shaping, directions = settings.discount if settings.shaped else None, None
-    if settings.directions == "drawn":
-        directions = draw_directions(key, step, (*shape, replay.descriptors.shape[-1]))
+    is_pointing = settings.directions == "pointing"
+    if is_pointing or settings.directions == "drawn":
+        least = 0.0 if is_pointing else 0.25
+        directions = draw_directions(key, step, (*shape, replay.descriptors.shape[-1]), least)
     elif settings.directions == "novel":
         directions = replay.slopes[slots]
-    batch = take_batch(replay, weights, slots, sizes, settings.scale, bonus, shaping, directions)
+    batch = take_batch(replay, weights, slots, sizes, settings.scale, bonus, shaping, directions, is_pointing)
     noise = settings.target_noise * random_normal(key, step, (*shape, sizes[1]), stream=1)
     return batch, jnp.clip(noise, -settings.target_noise_clip, settings.target_noise_clip)
 
@@ -219,12 +222,12 @@ def draw_slots(replay: ReplayView, key: jax.Array, step: jax.Array, shape: tuple
     return replay.playable[random_bits(key, step, shape) % replay.number.astype(jnp.uint32)]
 
 
-def draw_directions(key: jax.Array, step: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Draw directions [..., D] of lengths from 0.25 to 1.75, which say how much it is wanted to go there."""
+def draw_directions(key: jax.Array, step: jax.Array, shape: tuple[int, ...], least: float) -> jax.Array:
+    """Draw directions [..., D] of lengths from `least` to 1.75."""
     normal = random_normal(key, step, shape, stream=2)
     unit = normal / jnp.sqrt(jnp.sum(normal * normal, axis=-1, keepdims=True) + 1e-12)
     share = (random_bits(key, step, (*shape[:-1], 1), stream=3) >> 8).astype(jnp.float32) * 2.0**-24
-    return (0.25 + 1.5 * share) * unit
+    return (least + (1.75 - least) * share) * unit
 
 
 def take_batch(
@@ -236,11 +239,13 @@ def take_batch(
     bonus: Callable[[jax.Array], jax.Array] | None = None,
     shaping: float | None = None,
     directions: jax.Array | None = None,
+    is_pointing: bool = False,
 ) -> Batch:
     """Read the transitions in `slots` [...]; `sizes` are those of observations and actions; see `improve`.
 
     With a discount as `shaping`, novelty counts as its gain; see `gain`. With `directions` [..., D], what counts
-    instead is how far the step went there, in descriptors, and they are seen as part of the observation.
+    instead is how far the step went there, in descriptors, and they are seen as part of the observation; times their
+    length, unless it `is_pointing` alone that counts.
     """
     observation_size, action_size = sizes
     rows = replay.rows[slots]
@@ -251,6 +256,8 @@ def take_batch(
         novelty = gain(novelty, replay.rows[after, NOVELTY], rows[..., CONTINUES], shaping)
     if directions is not None:
         novelty = jnp.sum(directions * (replay.descriptors[after] - replay.descriptors[slots]), axis=-1)
+        if is_pointing:
+            novelty /= jnp.sqrt(jnp.sum(directions * directions, axis=-1) + 1e-12)
     reward = weights[0] * rows[..., REWARD] + weights[1] * novelty
     if scale:
         factors = 1.0 / np.array(scale, np.float32)
