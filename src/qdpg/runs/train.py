@@ -219,10 +219,10 @@ class Trainer:
             "median_fitness": np.median(rollouts.fitness),
             "elite_mean_fitness": "",
         }
-        solved, until_solved = self.task.spec.solved, self.settings.until_solved
-        if solved is not None and (until_solved or self.algorithm.elites.best_fitness >= solved):
+        solved = self.task.spec.solved
+        if solved is not None and self.algorithm.elites.best_fitness >= solved:
             row["elite_mean_fitness"] = mean = self._replay_best_elites()
-            self.is_solved = until_solved and mean >= solved
+            self.is_solved = self.settings.until_solved and mean >= solved
         self.logs["evaluations"].append([row])
         self.events.append("evaluation", row, self.algorithm.steps)
 
