@@ -248,7 +248,7 @@ def test_no_starts_are_refused():
         QDPG(TASK.spec, replace(SMALL, starts=0), 0)
 
 
-@pytest.mark.parametrize("setting", ["balance", "guided_steps", "window", "practice", "confirmations"])
+@pytest.mark.parametrize("setting", ["balance", "guided_steps", "window", "practice"])
 def test_what_cannot_be_negative_is_refused(setting):
     with pytest.raises(UserError, match=f"{setting} is -1; give 0"):
         QDPG(TASK.spec, replace(SMALL, **{setting: -1}), 0)
@@ -455,51 +455,6 @@ def test_practice_teaches_all_directions():
     there = (moved * steerings[:, :2]).sum(axis=1) / 0.2
     assert np.median(there) > 0.8, there
     assert (there > 0).mean() > 0.9, there
-
-
-def test_whoever_did_better_than_an_elite_has_to_confirm_it():
-    """Three further episodes in the next generation; the worst counts. Empty cells are had at once."""
-    config = replace(STEERED, confirmations=3, window=5)
-    algorithm, player = QDPG(TASK.spec, config, seed=1), make_player(TASK)
-    confirmed = 0
-    for _ in range(8):
-        before, waiting = algorithm.elites.data(), algorithm.waiting.data()
-        generation = algorithm.ask()
-        number = len(waiting["index"])
-        candidates, scouts = len(generation.seeds) - generation.scouts, 0 if algorithm.generation == 0 else 2
-        assert len(generation.seeds) == candidates + 3 * number + scouts
-        rollouts = generation.play(player)
-        told = algorithm.tell(generation, rollouts)
-        again = slice(candidates, candidates + 3 * number)
-        np.testing.assert_array_equal(
-            flatten_population(generation.population)[again], np.tile(waiting["solution"], (3, 1))
-        )
-        worst = rollouts.fitness[again].reshape(3, number).min(axis=0)
-        after = {int(i): row for row, i in enumerate(algorithm.elites.data()["index"])}
-        data, found = algorithm.elites.data(), algorithm.waiting.data()
-        for index, fitness in zip(before["index"], before["objective"], strict=True):
-            row = after[int(index)]
-            if data["objective"][row] != fitness:  # replaced, and by nobody but one who has confirmed it
-                came = (waiting["solution"] == data["solution"][row]).all(axis=1)
-                assert came.sum() == 1
-                assert data["objective"][row] == worst[came][0] > fitness
-                assert data["steering"][row].tolist() == waiting["steering"][came][0].tolist()
-                confirmed += 1
-        for index, fitness in zip(found["index"], found["objective"], strict=True):
-            assert fitness > data["objective"][after[int(index)]]
-        assert told["new_cells"] >= len(data["index"]) - len(before["index"])
-    assert confirmed, "nobody was ever confirmed"
-
-
-def test_those_who_wait_outlive_an_interruption():
-    config = replace(STEERED, confirmations=2)
-    algorithm, player = QDPG(TASK.spec, config, seed=1), make_player(TASK)
-    while not algorithm.waiting:
-        advance(algorithm, player)
-    resumed = QDPG(TASK.spec, config, seed=1)
-    resumed.load(algorithm.state())
-    assert resumed.waiting.data()["seed"].tolist() == algorithm.waiting.data()["seed"].tolist()
-    assert resumed._confirming() == algorithm._confirming() > 0
 
 
 def test_only_a_greedy_actor_is_steered():

@@ -51,24 +51,6 @@ def test_equal_fitness_does_not_replace():
 
 
 @pytest.mark.parametrize("cells", [(5, 5), 20])
-def test_rank_says_what_add_would_return(cells):
-    elites = Elites(SPEC, init_mlp(jax.random.key(0), SIZES), cells)
-    elites.add(*played(30), 0)
-    population, rollouts = played(60, key=1)
-    foreseen, returned = elites.rank(rollouts), []
-    for row in range(60):
-        alone = Elites(SPEC, init_mlp(jax.random.key(0), SIZES), cells)
-        alone.load(elites.data())
-        one = jax.tree.map(lambda leaf, row=row: leaf[row : row + 1], population)
-        returned += alone.add(one, rollouts.take(slice(row, row + 1)), 1).tolist()
-    assert foreseen.tolist() == returned
-    assert set(returned) == {0, 1, 2}
-    elites.clear()
-    assert len(elites) == 0
-    assert (elites.rank(rollouts) == 2).all()
-
-
-@pytest.mark.parametrize("cells", [(5, 5), 20])
 def test_load_gives_back_the_same(cells):
     elites = Elites(SPEC, init_mlp(jax.random.key(0), SIZES), cells, seed=7)
     elites.add(*played(60), 3)

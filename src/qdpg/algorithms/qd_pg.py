@@ -15,15 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from qdpg.algorithms.algorithm import (
-    Clock,
-    Counted,
-    Family,
-    Footprint,
-    Generation,
-    with_prefix,
-    without_prefix,
-)
+from qdpg.algorithms.algorithm import Clock, Counted, Family, Footprint, Generation
 from qdpg.algorithms.pieces import (
     check_finite,
     climb,
@@ -116,7 +108,7 @@ class QDPG(Counted):
             raise UserError(f"only a greedy actor is steered; give {name} one with greedy_actor=true, or steered=0.")
         if config.starts < 1:
             raise UserError(f"{name} judges policies by their episodes; give at least one of them as starts.")
-        for setting in ("balance", "guided_steps", "window", "practice", "confirmations"):
+        for setting in ("balance", "guided_steps", "window", "practice"):
             if getattr(config, setting) < 0:
                 raise UserError(f"{setting} is {getattr(config, setting)}; give 0, which turns it off, or more.")
         if config.practice and not config.guided_steps:
@@ -128,9 +120,6 @@ class QDPG(Counted):
         further = {"steering": steering_size(spec.descriptor_size, self.bearings)} if self.is_directed else {}
         template = init_mlp(jax.random.key(0), sizes, output=config.output)
         self.elites = Elites(spec, template, config.cells, seed, further)
-        self.waiting: Elites | None = None  # policies that have to confirm that they are better than an elite
-        if config.confirmations:
-            self.waiting = Elites(spec, template, config.cells, seed, further)
         self.replay = Replay(config.replay_size, len(self.scale), spec.action_size, spec.descriptor_size)
         self.visited = Visited(spec.descriptor_size, config.visited_size, config.visited_threshold, config.neighbours)
         self._state = State(0, 0, 0, self._init_learners())
@@ -173,18 +162,16 @@ class QDPG(Counted):
             copies = [repeat_policies(part, number) for part, number in zip(copied, scouts, strict=False)]
             if self.is_directed:
                 copies[0] = self._steer(learned["diversity"], self._straight(rng, config.scouts))
-            confirming = [self.waiting.all_policies()] * config.confirmations if self.waiting else []
-            population = join_policies(*parts * config.starts, *confirming, *copies)
+            population = join_policies(*parts * config.starts, *copies)
         check_finite(self.generation, population, {name: each.critics.online for name, each in learned.items()})
-        judged = config.population * config.starts + self._confirming()
-        seeds = draw_seeds(rng, judged + sum(scouts))
+        seeds = draw_seeds(rng, config.population * config.starts + sum(scouts))
         if config.parents_start:
             stored = self.elites.data()["seed"]
             last = config.population - bred  # behind it come the bred ones; those improved for quality end there
             seeds[last : config.population] = stored[mothers]
             if "quality" in parents:
                 seeds[last - len(parents["quality"]) : last] = stored[parents["quality"]]
-        noise, lead = self._noise(judged, scouts), None
+        noise, lead = self._noise(config.population * config.starts, scouts), None
         if config.guided and any(scouts):
             guides = self.elites.draw(rng, sum(scouts))
             lead = self._lead(self.elites.data()["length"][guides], len(seeds), rng)
@@ -208,12 +195,16 @@ class QDPG(Counted):
         with self.clock.time("novelty"):
             episodes = self._novelty_of_episodes(rollouts)
             candidates = len(rollouts.seeds) - generation.scouts
-            judged = rollouts.first(self._judged(generation))
+            judged = rollouts.first(candidates * self.config.starts)
             accepted = self.visited.add(judged.descriptors[:, :-1][judged.played()])
         with self.clock.time("memory"):
             first, last = self._windows(generation, rollouts)
             self.replay.insert(self._shape(rollouts), first, last)
-            status = self._place(generation, judged) if candidates else np.zeros(0, int)
+            status = np.zeros(0, int)
+            if candidates:
+                worst = judged.fitness.reshape(-1, candidates).argmin(axis=0)
+                judged = judged.take(worst * candidates + np.arange(candidates))
+                status = self.elites.add(generation.candidates(), judged, self.generation, **generation.further)
         steps, stored = self._state.steps + rollouts.steps, int((last - first).sum())
         self._state = State(self._state.generation + 1, steps, stored, generation.learned)
         return {
@@ -227,44 +218,12 @@ class QDPG(Counted):
 
     def state(self) -> dict[str, np.ndarray]:
         """Everything but the replay memory."""
-        waiting = {} if self.waiting is None else with_prefix("waiting/", self.waiting.data())
-        return pack_state(self._state, self.elites) | {"visited": self.visited.descriptors} | waiting
+        return pack_state(self._state, self.elites) | {"visited": self.visited.descriptors}
 
     def load(self, state: dict[str, np.ndarray]) -> None:
         """Take up a state that `state()` returned."""
         self._state = unpack_state(state, self._state, self.elites)
         self.visited.set(state["visited"])
-        if self.waiting is not None:
-            self.waiting.load(without_prefix("waiting/", state))
-
-    def _confirming(self) -> int:
-        """How many episodes of a generation are those of policies that have to confirm what they did before."""
-        return len(self.waiting) * self.config.confirmations if self.waiting else 0
-
-    def _judged(self, generation: Generation) -> int:
-        """How many episodes of `generation`, the first ones, policies are judged by."""
-        return (len(generation.seeds) - generation.scouts) * self.config.starts + self._confirming()
-
-    def _place(self, generation: Generation, judged: Rollouts) -> np.ndarray:
-        """Let whoever deserves it into the grid, after confirmation if need be; return what became of them, [N]."""
-        population = generation.candidates()
-        candidates = len(generation.seeds) - generation.scouts
-        first = _take_worst(judged.first(candidates * self.config.starts), candidates)
-        if self.waiting is None:
-            return self.elites.add(population, first, self.generation, **generation.further)
-        confirmed = np.zeros(0, int)
-        if number := len(self.waiting):
-            again = _take_worst(judged.take(slice(candidates * self.config.starts, None)), number)
-            held = {name: self.waiting.data()[name] for name in generation.further}
-            confirmed = self.elites.add(self.waiting.all_policies(), again, self.generation, **held)
-            self.waiting.clear()
-        status = self.elites.rank(first)
-        for chosen, where in ((status == 2, self.elites), (status == 1, self.waiting)):
-            if chosen.any():
-                further = {name: values[chosen] for name, values in generation.further.items()}
-                part = jax.tree.map(lambda leaf, chosen=chosen: leaf[chosen], population)
-                where.add(part, first.take(chosen), self.generation, **further)
-        return np.concatenate([confirmed, np.where(status == 2, 2, 0)])
 
     def _gradient_steps(self) -> int:
         """Steps that the critics take in this generation."""
@@ -439,15 +398,15 @@ class QDPG(Counted):
     def _windows(self, generation: Generation, rollouts: Rollouts) -> tuple[np.ndarray, np.ndarray]:
         """The first step of each episode that enters the replay memory, and the one after the last, [N] each."""
         size, lengths = self.config.window, rollouts.lengths.astype(np.int64)
-        judged = self._judged(generation)
-        if not size or not judged:
+        candidates = (len(lengths) - generation.scouts) * self.config.starts
+        if not size or not candidates:
             return np.zeros_like(lengths), lengths
         latest, rng = np.maximum(lengths - size, 0), np.random.default_rng([self.seed, self.generation, 2])
         first = np.where(rollouts.terminated, latest, rng.integers(latest + 1))
-        led = 0 if generation.lead is None else generation.lead.steps[judged:]
-        first[judged:] = np.minimum(led, latest[judged:])
+        led = 0 if generation.lead is None else generation.lead.steps[candidates:]
+        first[candidates:] = np.minimum(led, latest[candidates:])
         last = lengths.copy()
-        last[:judged] = np.minimum(first + size, lengths)[:judged]
+        last[:candidates] = np.minimum(first + size, lengths)[:candidates]
         return first, last
 
     def _for_play(self, policies: MLP) -> MLP:
@@ -526,12 +485,6 @@ class QDPG(Counted):
         for number, sigma in zip(scouts, (self.config.scout_noise, self.config.quality_noise), strict=False):
             levels += [sigma] * number
         return Noise(np.array(levels, np.float32), self.config.noise_correlation)
-
-
-def _take_worst(rollouts: Rollouts, number: int) -> Rollouts:
-    """Of k episodes each, all first ones first, the worst of each of `number` policies."""
-    worst = rollouts.fitness.reshape(-1, number).argmin(axis=0)
-    return rollouts.take(worst * number + np.arange(number))
 
 
 FAMILY = Family(Config, preset, footprint, QDPG)

@@ -103,9 +103,6 @@ class Config:
         parents_start: Whether policies improved for quality, and bred ones, are judged by an episode with the reset
             that their parent was stored for, so that a lucky start does not make an elite unbeatable.
         starts: Episodes that each policy is judged by; the worst of them counts and is the one that is stored.
-        confirmations: Further episodes, in the generation after, by which a policy that did better than the elite of
-            its cell is judged before it replaces it; again the worst of them counts and is stored. Whoever finds an
-            empty cell has it at once. 0 replaces elites at once, as the paper does.
     """
 
     population: int = 4
@@ -168,7 +165,6 @@ class Config:
     initial_policies: int = 0
     parents_start: bool = False
     starts: int = 1
-    confirmations: int = 0
 
 
 def preset(name: str, task: str, algorithm: str = "qd-pg") -> Config:

@@ -90,15 +90,6 @@ class Elites:
         )
         return result["status"]
 
-    def rank(self, rollouts: Rollouts) -> np.ndarray:
-        """What `add` would return for each of these episodes, if it were offered alone."""
-        occupied, held = self.archive.retrieve(rollouts.behaviours)
-        return np.where(occupied, (rollouts.fitness > held["objective"]).astype(int), 2)
-
-    def clear(self) -> None:
-        """Hold nobody."""
-        self.archive.clear()
-
     def data(self) -> dict[str, np.ndarray]:
         """All elites in the order of their cells, by field (see `SAVED`, and `further`)."""
         names = [*SAVED, *self.further]
@@ -108,7 +99,7 @@ class Elites:
 
     def load(self, data: dict[str, np.ndarray]) -> None:
         """Hold exactly the elites that `data` returned."""
-        self.clear()
+        self.archive.clear()
         if len(data["index"]):
             fields = {name: data[name] for name in (*_FIELDS, *self.further)}
             self.archive.add(data["solution"], data["objective"], data["measures"], **fields)
@@ -135,10 +126,6 @@ class Elites:
     def policies(self, rows: np.ndarray) -> MLP:
         """The policies in `rows` of `data()`, stacked."""
         return unflatten_population(self.data()["solution"][rows], self.template)
-
-    def all_policies(self) -> MLP:
-        """All policies, in the order of `data()`, stacked."""
-        return self.policies(np.arange(len(self)))
 
     @property
     def coverage(self) -> float:

@@ -126,7 +126,7 @@ class Collection:
 def write_collection(directory: Path, elites: Elites, about: dict[str, Any]) -> None:
     """Write the elites of a run with what there is to know `about` them."""
     data, spec, template = elites.data(), elites.spec, elites.template
-    population = elites.all_policies()
+    population = elites.policies(np.arange(len(elites)))
     arrays = {
         "index": data["index"],
         "fitness": data["objective"],
