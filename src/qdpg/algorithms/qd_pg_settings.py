@@ -282,9 +282,11 @@ def _tuned_for_ants(base: Config, task: str) -> Config:
     return replace(  # a heavy ant, which needs all its strength, in a large place
         ants,
         genetic_share=1 / 12,
-        gradient_steps_ratio=1.0,
+        gradient_steps_ratio=2.0,
         window=50,
         steered=8,
+        pointing=True,
+        balance=0.0,
         diversity_reach=1.0,
         quality_reach=1.0,
         scouts=12,
