@@ -42,9 +42,9 @@ def preset(name: str, task: str, algorithm: str = "pga-me") -> Config:
 
     "paper" is PGA-ME's own, with about three times the cells of QD-PG's grids, as the QD-PG paper says. "tuned" has
     generations of ten on point-maze, so that the critics learn as often as QD-PG's there, with its scale of rewards and
-    networks, and wider variation, which small networks stand; on the ants generations of twenty. Scouts, which PGA-ME
-    does not have, play with noise for the replay memory alone: from deterministic episodes only, the critics hardly
-    learn what other actions are worth.
+    networks, and wider variation, which small networks stand; on the ants generations of twenty, and QD-PG's networks
+    and minibatches there. Scouts, which PGA-ME does not have, play with noise for the replay memory alone: from
+    deterministic episodes only, the critics hardly learn what other actions are worth.
     """
     if task == "point-maze":
         paper = Config(cells=(9, 9))
@@ -71,7 +71,16 @@ def preset(name: str, task: str, algorithm: str = "pga-me") -> Config:
     paper = Config(cells=(12, 12), visited_threshold=0.1)
     if name == "paper":
         return paper
-    return replace(paper, population=20, initial_policies=40, critic_steps=1_000, greedy_steps=50, replay_size=500_000)
+    return replace(
+        paper,
+        hidden=(128, 128),
+        batch_size=128,
+        population=20,
+        initial_policies=40,
+        critic_steps=1_000,
+        greedy_steps=50,
+        replay_size=500_000,
+    )
 
 
 class PGAME(QDPG):

@@ -41,8 +41,8 @@ def tune(paper: Any, task: str) -> Any:
 
     Point-maze gets what QD-PG's `tuned` has there: small networks and minibatches, rewards scaled so that values are of
     the order of one, faster targets; and a short start, since random play finds nothing in that maze. Policies keep
-    TD3's rate: at 10⁻³ their actions saturate, and they stay in a corner of the maze for good. The ants get one update
-    per four steps, which is what two cores manage beside the physics, and QD-PG's replay memory.
+    TD3's rate: at 10⁻³ their actions saturate, and they stay in a corner of the maze for good. The ants get QD-PG's
+    networks, minibatches and replay memory, and one update per four steps, which a core manages beside the physics.
     """
     if task == "point-maze":
         return replace(
@@ -56,7 +56,7 @@ def tune(paper: Any, task: str) -> Any:
             replay_size=250_000,
         )
     if task.startswith("ant-"):
-        return replace(paper, gradient_steps_ratio=0.25, replay_size=500_000)
+        return replace(paper, hidden=(128, 128), batch_size=128, gradient_steps_ratio=0.25, replay_size=500_000)
     return replace(paper, start_steps=min(paper.start_steps, 5_000))
 
 

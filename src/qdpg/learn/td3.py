@@ -28,8 +28,8 @@ from qdpg.learn.networks import MLP, Activation, init_population
 from qdpg.memory.replay import CONTINUES, NOVELTY, REWARD, ReplayView
 
 # Which directions in the space of descriptors critics see behind the observation: none; random ones, so that they learn
-# what a step is worth to whoever wants to go there, the more the longer they are; random ones whose length says nothing;
-# or those in which novelty grows fastest.
+# what a step is worth to whoever wants to go there, the more the longer they are; random ones whose length says
+# nothing; or those in which novelty grows fastest.
 Directions = Literal["none", "drawn", "pointing", "novel"]
 
 
