@@ -16,6 +16,7 @@ from qdpg.learn.variation import iso_line
 from qdpg.memory.replay import CONTINUES, NOVELTY, REWARD
 from qdpg.memory.visited import Visited
 from qdpg.play.player import make_player
+from qdpg.play.rollouts import find_arrivals
 from qdpg.tasks.ant_trap import AntTrap
 from qdpg.tasks.point_maze import PointMaze
 
@@ -248,7 +249,7 @@ def test_no_starts_are_refused():
         QDPG(TASK.spec, replace(SMALL, starts=0), 0)
 
 
-@pytest.mark.parametrize("setting", ["balance", "guided_steps", "window", "practice"])
+@pytest.mark.parametrize("setting", ["balance", "guided_steps", "arrived", "window", "practice"])
 def test_what_cannot_be_negative_is_refused(setting):
     with pytest.raises(UserError, match=f"{setting} is -1; give 0"):
         QDPG(TASK.spec, replace(SMALL, **{setting: -1}), 0)
@@ -498,3 +499,32 @@ def test_a_window_of_each_episode_enters_the_replay_memory():
         assert row == algorithm.replay.inserted
         assert algorithm._gradient_steps() == int(0.5 * (row - before - len(rollouts.seeds)))
     assert algorithm.steps > algorithm.replay.transitions
+
+
+def test_guides_lead_and_scouts_teach_only_on_the_way():
+    """With `arrived`, what happens after an episode has come to its end place counts no more."""
+    config = replace(STEERED, arrived=0.02, window=5, guided_steps=30, initial_policies=20)
+    algorithm, player = QDPG(TASK.spec, config, seed=1), make_player(TASK)
+    cut = 0
+    for _ in range(4):
+        elites = algorithm.elites.data()
+        generation = algorithm.ask()
+        rollouts, before = generation.play(player), algorithm.replay.inserted
+        algorithm.tell(generation, rollouts)
+        arrivals = find_arrivals(rollouts, TASK.spec, 0.02)
+        judged, row = len(rollouts.seeds) - generation.scouts, before
+        for n, length in enumerate(rollouts.lengths):
+            led = generation.lead.steps[n] if n >= judged else 0
+            last = min(max(led, arrivals[n]) + 5, length)
+            row += (last - led if n >= judged else min(5, length)) + 1
+            cut += n >= judged and last < length
+        assert row == algorithm.replay.inserted
+        if generation.lead is not None:
+            vectors = flatten_population(generation.population)
+            for leader, steps in zip(generation.lead.policies[judged:], generation.lead.steps[judged:], strict=True):
+                same = (elites["solution"] == vectors[leader]).all(axis=1)
+                assert 0 < steps <= elites["arrival"][same].max()
+        for index, seed in zip(algorithm.elites.data()["arrival"][:, 0], algorithm.elites.data()["seed"], strict=True):
+            if (rollouts.seeds[:judged] == seed).any():
+                assert index == arrivals[:judged][rollouts.seeds[:judged] == seed][0]
+    assert cut, "no scout ever arrived anywhere"

@@ -37,7 +37,7 @@ from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay, ReplayView, replay_bytes, thin_out
 from qdpg.memory.visited import Visited
 from qdpg.play.acting import Lead, Noise
-from qdpg.play.rollouts import Rollouts
+from qdpg.play.rollouts import Rollouts, find_arrivals
 from qdpg.tasks.task import TaskSpec
 
 # For each variant its objectives: weights of the environment's reward and of the novelty, and share of the population.
@@ -108,7 +108,7 @@ class QDPG(Counted):
             raise UserError(f"only a greedy actor is steered; give {name} one with greedy_actor=true, or steered=0.")
         if config.starts < 1:
             raise UserError(f"{name} judges policies by their episodes; give at least one of them as starts.")
-        for setting in ("balance", "guided_steps", "window", "practice"):
+        for setting in ("balance", "guided_steps", "arrived", "window", "practice"):
             if getattr(config, setting) < 0:
                 raise UserError(f"{setting} is {getattr(config, setting)}; give 0, which turns it off, or more.")
         if config.practice and not config.guided_steps:
@@ -118,6 +118,7 @@ class QDPG(Counted):
         self.seen_sizes = (len(self.scale), *config.hidden, spec.action_size)  # of policies that learn
         sizes = (spec.observation_size, *config.hidden, spec.action_size)
         further = {"steering": steering_size(spec.descriptor_size, self.bearings)} if self.is_directed else {}
+        further |= {"arrival": 1} if config.arrived else {}
         template = init_mlp(jax.random.key(0), sizes, output=config.output)
         self.elites = Elites(spec, template, config.cells, seed, further)
         self.replay = Replay(config.replay_size, len(self.scale), spec.action_size, spec.descriptor_size)
@@ -174,7 +175,7 @@ class QDPG(Counted):
         noise, lead = self._noise(config.population * config.starts, scouts), None
         if config.guided and any(scouts):
             guides = self.elites.draw(rng, sum(scouts))
-            lead = self._lead(self.elites.data()["length"][guides], len(seeds), rng)
+            lead = self._lead(self._leadable()[guides], len(seeds), rng)
             population = join_policies(population, self.elites.policies(guides))
         further = {"steering": steerings} if self.is_directed else {}
         return Generation(population, seeds, noise, learned, len(seeds) - config.population, lead=lead, further=further)
@@ -198,13 +199,15 @@ class QDPG(Counted):
             judged = rollouts.first(candidates * self.config.starts)
             accepted = self.visited.add(judged.descriptors[:, :-1][judged.played()])
         with self.clock.time("memory"):
-            first, last = self._windows(generation, rollouts)
+            arrivals = find_arrivals(rollouts, self.spec, self.config.arrived)
+            first, last = self._windows(generation, rollouts, arrivals)
             self.replay.insert(self._shape(rollouts), first, last)
             status = np.zeros(0, int)
             if candidates:
                 worst = judged.fitness.reshape(-1, candidates).argmin(axis=0)
-                judged = judged.take(worst * candidates + np.arange(candidates))
-                status = self.elites.add(generation.candidates(), judged, self.generation, **generation.further)
+                rows = worst * candidates + np.arange(candidates)
+                further = generation.further | ({"arrival": arrivals[rows, None]} if self.config.arrived else {})
+                status = self.elites.add(generation.candidates(), judged.take(rows), self.generation, **further)
         steps, stored = self._state.steps + rollouts.steps, int((last - first).sum())
         self._state = State(self._state.generation + 1, steps, stored, generation.learned)
         return {
@@ -395,7 +398,14 @@ class QDPG(Counted):
             rewards = gain(before, rewards, continues, self.config.discount)
         return replace(rollouts, rewards=rewards - self.config.deducted)
 
-    def _windows(self, generation: Generation, rollouts: Rollouts) -> tuple[np.ndarray, np.ndarray]:
+    def _leadable(self) -> np.ndarray:
+        """For how many steps each elite may lead others, [elites]."""
+        data = self.elites.data()
+        return data["arrival"][:, 0].astype(np.int64) if self.config.arrived else data["length"]
+
+    def _windows(
+        self, generation: Generation, rollouts: Rollouts, arrivals: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The first step of each episode that enters the replay memory, and the one after the last, [N] each."""
         size, lengths = self.config.window, rollouts.lengths.astype(np.int64)
         candidates = (len(lengths) - generation.scouts) * self.config.starts
@@ -405,7 +415,7 @@ class QDPG(Counted):
         first = np.where(rollouts.terminated, latest, rng.integers(latest + 1))
         led = 0 if generation.lead is None else generation.lead.steps[candidates:]
         first[candidates:] = np.minimum(led, latest[candidates:])
-        last = lengths.copy()
+        last = np.minimum(np.maximum(first, arrivals) + size, lengths) if self.config.arrived else lengths.copy()
         last[:candidates] = np.minimum(first + size, lengths)[:candidates]
         return first, last
 

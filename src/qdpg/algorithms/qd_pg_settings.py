@@ -54,6 +54,9 @@ class Config:
             greedy one) which an elite, any one of the grid, leads through a part of its own episode before they act
             themselves: critics learn what becomes of their policy wherever the collection has been.
         guided_steps: How many steps guided scouts act themselves before they are cut off; 0 lets them play to the end.
+        arrived: How near to its end, as a share of the descriptors' range, an episode has arrived if it stays there.
+            Guides then lead only before they have arrived, and what scouts do more than a `window` after they have does
+            not enter the replay memory, once `practice` is over. 0 makes no such difference.
         noise_correlation: Of the action noise between successive steps; 0 is white noise.
         cells: Cells per dimension of the grid (Table 3), or one number for a centroidal Voronoi tessellation.
         visited_size: Capacity of 𝔸 (Table 3).
@@ -135,6 +138,7 @@ class Config:
     quality_noise: float = 0.0
     guided: bool = False
     guided_steps: int = 0
+    arrived: float = 0.0
     noise_correlation: float = 0.0
     cells: tuple[int, ...] | int = (5, 5)
     visited_size: int = 10_000
@@ -282,7 +286,7 @@ def _tuned_for_ants(base: Config, task: str) -> Config:
     return replace(  # a heavy ant, which needs all its strength, in a large place
         ants,
         genetic_share=1 / 12,
-        gradient_steps_ratio=2.0,
+        gradient_steps_ratio=1.5,
         window=50,
         steered=8,
         pointing=True,
@@ -292,6 +296,8 @@ def _tuned_for_ants(base: Config, task: str) -> Config:
         scouts=12,
         quality_scouts=2,
         guided_steps=250,
+        arrived=0.01,
+        practice=200_000,
         scout_noise=0.7,
         quality_noise=0.6,
         novelty_scale=8.0,

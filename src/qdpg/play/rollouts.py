@@ -67,6 +67,20 @@ class Rollouts:
         return np.arange(self.rewards.shape[1]) < self.lengths[:, None]
 
 
+def find_arrivals(rollouts: Rollouts, spec: TaskSpec, near: float) -> np.ndarray:
+    """The step, from 1 to the last, since when each episode stays near its end, [N] int64.
+
+    Args:
+        rollouts: The episodes.
+        spec: Their task.
+        near: How near, as a share of the range of any descriptor.
+    """
+    span = np.asarray(spec.descriptor_high) - spec.descriptor_low
+    away = (np.abs(rollouts.descriptors - rollouts.descriptors[:, -1:]) > near * span).any(axis=-1)  # [N, T + 1]
+    last = away.shape[1] - 1 - away[:, ::-1].argmax(axis=1)  # when it was away last
+    return np.where(away.any(axis=1), last + 1, 1).astype(np.int64)
+
+
 def make_rollouts(
     spec: TaskSpec,
     *,
