@@ -245,7 +245,7 @@ def take_batch(
 
     With a discount as `shaping`, novelty counts as its gain; see `gain`. With `directions` [..., D], what counts
     instead is how far the step went there, in descriptors, and they are seen as part of the observation; times their
-    length, unless it `is_pointing` alone that counts.
+    length, unless with `is_pointing` only where they point counts.
     """
     observation_size, action_size = sizes
     rows = replay.rows[slots]
