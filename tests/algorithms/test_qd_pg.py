@@ -383,7 +383,7 @@ def test_steered_policies_are_the_greedy_one_told_where_to_go():
     steerings, learner = generation.further["steering"], generation.learned["diversity"]
     assert steerings.shape == (8, 6)
     assert learner.greedy.online.sizes[0] == 4  # position and direction
-    expected = flatten_population(steer(learner.greedy.online, steerings[:2], algorithm.bearings))
+    expected = flatten_population(steer(learner.greedy.online, steerings[:2], algorithm.steerer.bearings))
     np.testing.assert_array_equal(flatten_population(generation.population)[:2], expected)
     assert not steerings[3].any()  # the greedy policy for quality
     for inherited in steerings[[2, 4, 5, 6, 7]]:
@@ -404,6 +404,49 @@ def test_steered_policies_are_the_greedy_one_told_where_to_go():
         row = (flatten_population(generation.candidates()) == solution).all(axis=1)
         if row.any():
             assert steering.tolist() == steerings[row][0].tolist()
+
+
+def test_heirs_are_elites_told_something_else():
+    """An heir acts as its elite's steered policy would, had the greedy policy of its time been told otherwise."""
+    config = replace(STEERED, population=12, genetic_share=1 / 6, heirs=4)
+    algorithm, player = QDPG(TASK.spec, config, seed=1), make_player(TASK)
+    advance(algorithm, player)
+    assert not algorithm.elites.data()["told"].any()  # random policies see no directions
+    greedy, heirs_seen = {}, 0
+    for _ in range(6):
+        elites, generation = algorithm.elites.data(), algorithm.ask()
+        vectors, steerings = flatten_population(generation.population), generation.further["steering"]
+        told = generation.further["told"]
+        policy = generation.learned["diversity"].greedy.online
+        greedy[told[0].tobytes()] = policy  # by how directions enter it
+        assert told[0].any()
+        assert (told[0] == told[1]).all()
+        assert len(told) == len(steerings) == len(generation.candidates().biases[0]) == 12
+        for row in range(8, 12):
+            (parents,) = np.nonzero((elites["told"] == told[row]).all(axis=1))
+            assert len(parents)
+            same = [elites["solution"][parent] for parent in parents]
+            if not told[row].any():  # nothing can be told to it, and so it stays as it is
+                assert any((vectors[row] == vector).all() for vector in same)
+                continue
+            # Of those that were steered straight from a greedy policy, it is the same one steered otherwise.
+            maker = greedy[told[row].tobytes()]
+            straight = [
+                parent
+                for parent in parents
+                if np.allclose(
+                    flatten_population(steer(maker, elites["steering"][[parent]], algorithm.steerer.bearings)),
+                    elites["solution"][parent],
+                    atol=1e-6,
+                )
+            ]
+            if len(straight) == len(parents):
+                heirs_seen += 1
+                expected = flatten_population(steer(maker, steerings[[row]], algorithm.steerer.bearings))
+                np.testing.assert_allclose(vectors[row], expected[0], atol=1e-5)
+                assert not any(np.allclose(vectors[row], vector) for vector in same)
+        algorithm.tell(generation, generation.play(player))
+    assert heirs_seen
 
 
 def test_novelty_points_the_way_for_the_others():
@@ -466,10 +509,12 @@ def test_only_a_greedy_actor_is_steered():
     with pytest.raises(UserError, match="a policy per objective"):
         QDPG(TASK.spec, replace(STEERED, steered=5), 0)
     assert QDPG(TASK.spec, replace(STEERED, steered=4), 0)._shares() == [5, 1]
+    with pytest.raises(UserError, match="a policy per objective"):
+        QDPG(TASK.spec, replace(STEERED, heirs=5), 0)
 
 
 def test_ablations_without_diversity_have_nothing_to_steer():
-    algorithm = QDPG(TASK.spec, STEERED, 0, "q-pg")
+    algorithm = QDPG(TASK.spec, replace(STEERED, heirs=2), 0, "q-pg")
     advance(algorithm, make_player(TASK), 2)
     assert "steering" not in algorithm.elites.data()
     assert not algorithm.ask().further

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from qdpg.learn.networks import apply_mlp, init_population
-from qdpg.learn.steering import breed_steerings, draw_straight, find_bearings, steer, steering_size
+from qdpg.learn.steering import (
+    add_steerings,
+    breed_steerings,
+    draw_straight,
+    find_bearings,
+    steer,
+    steering_size,
+    told_rows,
+)
 from qdpg.play.player import make_player
 from qdpg.tasks.ant_maze import AntMaze
 from qdpg.tasks.ant_trap import AntTrap
@@ -47,6 +55,17 @@ def test_where_places_cannot_be_read_off_steering_is_constant():
         alone, one = (jax.tree.map(lambda leaf, r=r: leaf[r], n) for n, r in ((steered, row), (policy, 0)))
         both = np.concatenate([seen, np.full((6, 1), told, np.float32)], axis=1)
         np.testing.assert_allclose(apply_mlp(alone, seen), apply_mlp(one, both), atol=1e-6)
+
+
+def test_what_is_told_adds_up():
+    spec = PointMaze().spec
+    bearings = find_bearings(spec.located, spec.descriptor_low, spec.descriptor_high, np.ones(2))
+    policy = init_population(jax.random.key(0), 1, (4, 8, 2))
+    first, second = np.random.default_rng(0).normal(size=(2, 3, 6)).astype(np.float32)
+    told = np.repeat(told_rows(policy, 2), 3, axis=0)
+    twice = add_steerings(steer(policy, first, bearings), told, second, bearings)
+    for a, b in zip(jax.tree.leaves(twice), jax.tree.leaves(steer(policy, first + second, bearings)), strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
 
 
 def test_straight_steerings_have_one_direction_everywhere():

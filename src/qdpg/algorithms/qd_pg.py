@@ -28,9 +28,9 @@ from qdpg.algorithms.pieces import (
     unpack_state,
 )
 from qdpg.algorithms.qd_pg_settings import Config, preset
+from qdpg.algorithms.qd_pg_steering import Steerer
 from qdpg.errors import UserError
 from qdpg.learn.networks import MLP, add_inputs, count_parameters, init_mlp, init_population, scale_inputs
-from qdpg.learn.steering import breed_steerings, draw_straight, find_bearings, steer, steering_size
 from qdpg.learn.td3 import Actors, Critics, TD3Settings, gain, init_actors, init_critics
 from qdpg.learn.variation import iso_line
 from qdpg.memory.elites import Elites
@@ -48,8 +48,6 @@ OBJECTIVES: dict[str, dict[str, tuple[float, float]]] = {
     "q-pg": {"quality": (1.0, 0.0)},
     "pga-me": {"quality": (1.0, 0.0)},
 }
-
-_NEAR = 4  # elites that one has for neighbours: as many as a cell of a grid has sides
 
 
 class Learner(NamedTuple):
@@ -108,16 +106,16 @@ class QDPG(Counted):
             raise UserError(f"only a greedy actor is steered; give {name} one with greedy_actor=true, or steered=0.")
         if config.starts < 1:
             raise UserError(f"{name} judges policies by their episodes; give at least one of them as starts.")
-        for setting in ("balance", "guided_steps", "arrived", "window", "practice"):
+        for setting in ("balance", "guided_steps", "arrived", "window", "practice", "heirs"):
             if getattr(config, setting) < 0:
                 raise UserError(f"{setting} is {getattr(config, setting)}; give 0, which turns it off, or more.")
         if config.practice and not config.guided_steps:
             raise UserError("practice needs to know how far to go in one direction; give guided_steps.")
         self.scale = np.array(seen_scale(spec, config))
-        self.bearings = find_bearings(spec.located, spec.descriptor_low, spec.descriptor_high, self.scale)
+        self.steerer = Steerer(spec, config, self.scale)
         self.seen_sizes = (len(self.scale), *config.hidden, spec.action_size)  # of policies that learn
         sizes = (spec.observation_size, *config.hidden, spec.action_size)
-        further = {"steering": steering_size(spec.descriptor_size, self.bearings)} if self.is_directed else {}
+        further = self.steerer.fields() if self.is_directed else {}
         further |= {"arrival": 1} if config.arrived else {}
         template = init_mlp(jax.random.key(0), sizes, output=config.output)
         self.elites = Elites(spec, template, config.cells, seed, further)
@@ -135,8 +133,9 @@ class QDPG(Counted):
             population = join_policies(*[first] * config.starts)
             seeds, again = draw_seeds(rng, number * config.starts), number * (config.starts - 1)
             noise, further = self._noise(number * config.starts), {}
-            if self.is_directed:
-                further = {"steering": self._straight(rng, number)}
+            if self.is_directed:  # random policies cannot be told anything
+                further = {field: np.zeros((number, size)) for field, size in self.steerer.fields().items()}
+                further["steering"] = self.steerer.straight(rng, number)
             return Generation(population, seeds, noise, self._state.learners, again, further=further)
 
         steps = self._gradient_steps()
@@ -144,7 +143,7 @@ class QDPG(Counted):
             return self._practise(key, steps, stop, rng)
         if "quality" not in self.objectives or len(self.objectives) > 1:
             self._refresh_novelty()
-        bred = config.population - sum(shares := self._shares())
+        bred = config.population - self._count_heirs() - sum(shares := self._shares())
         parents = {
             objective: self._draw_parents(objective, share - self._count_greedy(objective), rng)
             for objective, share in zip(self.objectives, shares, strict=True)
@@ -152,24 +151,28 @@ class QDPG(Counted):
         selected = [self._copy(objective, rows, rng) for objective, rows in parents.items()]
         view = self._view()
         mothers = self.elites.draw(rng, bred, config.quality_greed)
-        steerings = self._steerings(parents, mothers, rng)
+        heirs = self.steerer.draw_heirs(self.elites, rng) if self._count_heirs() else np.zeros(0, np.int64)
+        steerings = self._steerings(parents, mothers, heirs, rng)
         parts, learned = self._improve_all(selected, view, key, steps, stop, steerings)
         with self.clock.time("gradients"):
             if bred:
                 pairs = self.elites.policies(mothers), self.elites.sample(rng, bred)
                 parts.append(iso_line(*pairs, rng, config.iso_sigma, config.line_sigma))
+            if len(heirs):
+                inherited = self.steerer.inherit(self.elites, heirs, steerings[-len(heirs) :])
+                parts.append(self._for_play(inherited))
             scouts = (config.scouts, config.quality_scouts)[: len(self.objectives)]
             copied = [repeat_policies(part, 1) if config.guided else part for part in parts]
             copies = [repeat_policies(part, number) for part, number in zip(copied, scouts, strict=False)]
             if self.is_directed:
-                copies[0] = self._steer(learned["diversity"], self._straight(rng, config.scouts))
+                copies[0] = self._steer(learned["diversity"], self.steerer.straight(rng, config.scouts))
             population = join_policies(*parts * config.starts, *copies)
         check_finite(self.generation, population, {name: each.critics.online for name, each in learned.items()})
         seeds = draw_seeds(rng, config.population * config.starts + sum(scouts))
         if config.parents_start:
             stored = self.elites.data()["seed"]
-            last = config.population - bred  # behind it come the bred ones; those improved for quality end there
-            seeds[last : config.population] = stored[mothers]
+            last = sum(shares)  # behind it come bred ones and heirs; those improved for quality end there
+            seeds[last : config.population] = stored[np.concatenate([mothers, heirs])]
             if "quality" in parents:
                 seeds[last - len(parents["quality"]) : last] = stored[parents["quality"]]
         noise, lead = self._noise(config.population * config.starts, scouts), None
@@ -178,13 +181,16 @@ class QDPG(Counted):
             lead = self._lead(self._leadable()[guides], len(seeds), rng)
             population = join_policies(population, self.elites.policies(guides))
         further = {"steering": steerings} if self.is_directed else {}
+        if len(heirs):
+            own = self.steerer.told(self._greedy(learned["diversity"]))
+            further["told"] = self._of_candidates("told", own, parents, np.concatenate([mothers, heirs]))
         return Generation(population, seeds, noise, learned, len(seeds) - config.population, lead=lead, further=further)
 
     def _practise(self, key: jax.Array, steps: int, stop: Callable[[], bool], rng: np.random.Generator) -> Generation:
         """Let the greedy policies learn, and the one for diversity go in many directions; see `Config.practice`."""
         none = [self._copy(objective, np.arange(0), rng) for objective in self.objectives]
         number = self.config.practice_scouts
-        steerings = self._straight(rng, 2 * number)
+        steerings = self.steerer.straight(rng, 2 * number)
         _, learned = self._improve_all(none, self.replay.view(), key, steps, stop, steerings[: self.config.steered])
         population = self._steer(learned["diversity"], steerings)  # scouts, and their leaders
         check_finite(self.generation, population, {name: each.critics.online for name, each in learned.items()})
@@ -247,7 +253,8 @@ class QDPG(Counted):
 
     def _shares(self) -> list[int]:
         """How many policies each objective has: as many, but for the steered ones, besides whom somebody must climb."""
-        rest = self.config.population - round(self.config.genetic_share * self.config.population)
+        bred = round(self.config.genetic_share * self.config.population)
+        rest = self.config.population - bred - self._count_heirs()
         shares = [len(share) for share in np.array_split(np.arange(rest), len(self.objectives))][::-1]
         if self.is_directed and len(shares) > 1:
             shares[0] = max(shares[0], self.config.steered + 1)
@@ -258,39 +265,42 @@ class QDPG(Counted):
         """How many of the policies for `objective` are the greedy one's, not copies of elites."""
         return self.config.steered if self._knows_directions(objective) else int(self.config.greedy_actor)
 
+    def _count_heirs(self) -> int:
+        return self.config.heirs if self.is_directed else 0
+
     def _knows_directions(self, objective: str) -> bool:
         return self.is_directed and objective == "diversity"
 
-    def _straight(self, rng: np.random.Generator, number: int) -> np.ndarray:
-        return draw_straight(rng, number, self.spec.descriptor_size, self.bearings)
-
     def _steer(self, learner: Learner, steerings: np.ndarray) -> MLP:
         """The greedy policy for diversity with each of the steerings, for play."""
+        return self._for_play(self.steerer.steer(self._greedy(learner), steerings))
+
+    def _greedy(self, learner: Learner) -> MLP:
         assert learner.greedy is not None
-        return self._for_play(steer(learner.greedy.online, steerings, self.bearings))
+        return learner.greedy.online
 
-    def _steerings(self, parents: dict[str, np.ndarray], mothers: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Of all candidates, in order: bred ones of those to be steered, others as their parents have them, [N, S].
-
-        The greedy policy for quality has no parent, and so zeros.
-        """
+    def _steerings(
+        self, parents: dict[str, np.ndarray], mothers: np.ndarray, heirs: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Of all candidates, in order, [N, S]: those to be steered and heirs have changed ones."""
         if not self.is_directed:
             return np.zeros((0, 0), np.float32)
-        config, stored = self.config, self.elites.data()["steering"]
-        models = stored[self.elites.draw(rng, config.steered, config.steering_greed, self._loneliness())]
-        parts = [breed_steerings(models, rng, config.steering_sigma, config.steering_fresh, self.bearings)]
+        steered, inherited = self.steerer.breed(self.elites, heirs, rng)
+        return np.concatenate([self._of_candidates("steering", steered, parents, mothers), inherited])
+
+    def _of_candidates(
+        self, field: str, steered: np.ndarray, parents: dict[str, np.ndarray], bred: np.ndarray
+    ) -> np.ndarray:
+        """A field of all candidates: `steered` has it of those, others have that of the elites they come from.
+
+        The greedy policy for quality comes from none, and so has zeros.
+        """
+        stored, parts = self.elites.data()[field], [steered]
         for objective, rows in parents.items():
             if objective != "diversity":
                 parts.append(np.zeros((self._count_greedy(objective), stored.shape[1]), np.float32))
             parts.append(stored[rows])
-        return np.concatenate([*parts, stored[mothers]])
-
-    def _loneliness(self) -> np.ndarray:
-        """How far each elite's end is from those of the others nearest to it, [elites]."""
-        ends = self.elites.data()["measures"]
-        others = Visited(self.spec.descriptor_size, len(ends), threshold=0.0, neighbours=_NEAR)
-        others.set(ends)
-        return others.novelty(ends, held=True)
+        return np.concatenate([*parts, stored[bred]])
 
     def _view(self) -> ReplayView:
         """The replay memory as this generation learns from it."""

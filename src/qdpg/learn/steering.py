@@ -59,19 +59,37 @@ def steer(policy: MLP, steerings: np.ndarray, bearings: Bearings) -> MLP:
         steerings: [m, steering_size].
         bearings: How z is read off its other inputs.
     """
-    first, bias = (np.asarray(layer[0][0], np.float64) for layer in (policy.weights, policy.biases))
-    size = steerings.shape[1] // (1 + len(bearings.rows))
-    told = first[-size:]  # [D, width]
-    constant, slopes = steerings[:, :size], steerings[:, size:].reshape(len(steerings), size, len(bearings.rows))
-    weights = np.repeat(first[None, :-size], len(steerings), axis=0)
-    weights[:, bearings.rows] += np.einsum("mdz,z,dw->mzw", slopes, bearings.factors, told)
-    biases = bias + (constant + slopes @ bearings.shifts) @ told
-    rest = jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf), len(steerings), axis=0), policy)
+    told = told_rows(policy, steerings.shape[1] // (1 + len(bearings.rows)))
+    repeated = jax.tree.map(lambda leaf: np.repeat(np.asarray(leaf), len(steerings), axis=0), policy)
+    weights = (repeated.weights[0][:, : -told.shape[1]], *repeated.weights[1:])
+    plain = MLP(weights, repeated.biases, policy.hidden, policy.output)
+    return add_steerings(plain, np.repeat(told, len(steerings), axis=0), steerings, bearings)
+
+
+def told_rows(policies: MLP, descriptors: int) -> np.ndarray:
+    """How directions, the last inputs, enter the first layer of policies that see them, [m, D, width]."""
+    return np.asarray(policies.weights[0])[:, -descriptors:]
+
+
+def add_steerings(policies: MLP, told: np.ndarray, steerings: np.ndarray, bearings: Bearings) -> MLP:
+    """Let policies go where they would if so much more were told to them; they need not see directions themselves.
+
+    Args:
+        policies: m ordinary ones.
+        told: [m, D, width] how directions would enter their first layer.
+        steerings: [m, steering_size] what comes on top of what they are told now.
+        bearings: How z is read off their inputs.
+    """
+    number, size = told.shape[:2]
+    weights, biases = (np.array(layer[0], np.float64) for layer in (policies.weights, policies.biases))
+    constant, slopes = steerings[:, :size], steerings[:, size:].reshape(number, size, len(bearings.rows))
+    weights[:, bearings.rows] += np.einsum("mdz,z,mdw->mzw", slopes, bearings.factors, told)
+    biases += np.einsum("md,mdw->mw", constant + slopes @ bearings.shifts, told)
     return MLP(
-        (weights.astype(np.float32), *rest.weights[1:]),  # type: ignore[arg-type]
-        (biases.astype(np.float32), *rest.biases[1:]),
-        policy.hidden,
-        policy.output,
+        (weights.astype(np.float32), *policies.weights[1:]),  # type: ignore[arg-type]
+        (biases.astype(np.float32), *policies.biases[1:]),  # type: ignore[arg-type]
+        policies.hidden,
+        policies.output,
     )
 
 
@@ -84,14 +102,14 @@ def draw_straight(rng: np.random.Generator, number: int, descriptors: int, beari
 
 
 def breed_steerings(
-    parents: np.ndarray, rng: np.random.Generator, sigma: float, fresh: float, bearings: Bearings
+    parents: np.ndarray, rng: np.random.Generator, sigma: float | np.ndarray, fresh: float, bearings: Bearings
 ) -> np.ndarray:
     """Change steerings by normal draws; a share of them is drawn afresh, half of these straight.
 
     Args:
         parents: [m, steering_size].
         rng: Where the draws come from.
-        sigma: Standard deviation of the changes.
+        sigma: Standard deviation of the changes, one for all or [m, 1].
         fresh: Share of new ones.
         bearings: How z is read off.
     """
