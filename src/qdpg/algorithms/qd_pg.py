@@ -106,7 +106,7 @@ class QDPG(Counted):
             raise UserError(f"only a greedy actor is steered; give {name} one with greedy_actor=true, or steered=0.")
         if config.starts < 1:
             raise UserError(f"{name} judges policies by their episodes; give at least one of them as starts.")
-        for setting in ("balance", "guided_steps", "arrived", "window", "practice", "heirs"):
+        for setting in ("balance", "guided_steps", "arrived", "window", "practice"):
             if getattr(config, setting) < 0:
                 raise UserError(f"{setting} is {getattr(config, setting)}; give 0, which turns it off, or more.")
         if config.practice and not config.guided_steps:
@@ -143,7 +143,7 @@ class QDPG(Counted):
             return self._practise(key, steps, stop, rng)
         if "quality" not in self.objectives or len(self.objectives) > 1:
             self._refresh_novelty()
-        bred = config.population - self._count_heirs() - sum(shares := self._shares())
+        bred = config.population - sum(shares := self._shares())
         parents = {
             objective: self._draw_parents(objective, share - self._count_greedy(objective), rng)
             for objective, share in zip(self.objectives, shares, strict=True)
@@ -151,7 +151,7 @@ class QDPG(Counted):
         selected = [self._copy(objective, rows, rng) for objective, rows in parents.items()]
         view = self._view()
         mothers = self.elites.draw(rng, bred, config.quality_greed)
-        heirs = self.steerer.draw_heirs(self.elites, rng) if self._count_heirs() else np.zeros(0, np.int64)
+        heirs = self.steerer.draw_heirs(self.elites, self._count_heirs(), rng)
         steerings = self._steerings(parents, mothers, heirs, rng)
         parts, learned = self._improve_all(selected, view, key, steps, stop, steerings)
         with self.clock.time("gradients"):
@@ -171,7 +171,7 @@ class QDPG(Counted):
         seeds = draw_seeds(rng, config.population * config.starts + sum(scouts))
         if config.parents_start:
             stored = self.elites.data()["seed"]
-            last = sum(shares)  # behind it come bred ones and heirs; those improved for quality end there
+            last = sum(shares) - len(heirs)  # behind it come bred ones and heirs; those improved for quality end there
             seeds[last : config.population] = stored[np.concatenate([mothers, heirs])]
             if "quality" in parents:
                 seeds[last - len(parents["quality"]) : last] = stored[parents["quality"]]
@@ -181,8 +181,8 @@ class QDPG(Counted):
             lead = self._lead(self._leadable()[guides], len(seeds), rng)
             population = join_policies(population, self.elites.policies(guides))
         further = {"steering": steerings} if self.is_directed else {}
-        if len(heirs):
-            own = self.steerer.told(self._greedy(learned["diversity"]))
+        if "told" in self.elites.further:
+            own = self.steerer.told(self._greedy(learned["diversity"]), config.steered - len(heirs))
             further["told"] = self._of_candidates("told", own, parents, np.concatenate([mothers, heirs]))
         return Generation(population, seeds, noise, learned, len(seeds) - config.population, lead=lead, further=further)
 
@@ -253,8 +253,7 @@ class QDPG(Counted):
 
     def _shares(self) -> list[int]:
         """How many policies each objective has: as many, but for the steered ones, besides whom somebody must climb."""
-        bred = round(self.config.genetic_share * self.config.population)
-        rest = self.config.population - bred - self._count_heirs()
+        rest = self.config.population - round(self.config.genetic_share * self.config.population)
         shares = [len(share) for share in np.array_split(np.arange(rest), len(self.objectives))][::-1]
         if self.is_directed and len(shares) > 1:
             shares[0] = max(shares[0], self.config.steered + 1)
@@ -266,7 +265,10 @@ class QDPG(Counted):
         return self.config.steered if self._knows_directions(objective) else int(self.config.greedy_actor)
 
     def _count_heirs(self) -> int:
-        return self.config.heirs if self.is_directed else 0
+        """How many of the steered policies, but for one, are elites' own: the more, the more there is to inherit."""
+        if not self.is_directed or not self.config.heirs:
+            return 0
+        return min(round(self.config.steered * self.elites.coverage), self.config.steered - 1)
 
     def _knows_directions(self, objective: str) -> bool:
         return self.is_directed and objective == "diversity"
@@ -285,7 +287,7 @@ class QDPG(Counted):
         """Of all candidates, in order, [N, S]: those to be steered and heirs have changed ones."""
         if not self.is_directed:
             return np.zeros((0, 0), np.float32)
-        steered, inherited = self.steerer.breed(self.elites, heirs, rng)
+        steered, inherited = self.steerer.breed(self.elites, self.config.steered - len(heirs), heirs, rng)
         return np.concatenate([self._of_candidates("steering", steered, parents, mothers), inherited])
 
     def _of_candidates(
@@ -353,7 +355,7 @@ class QDPG(Counted):
         greedy, critics = self._climb(objective, greedy, critics, view, key, steps, stop)
         learner = Learner(critics, greedy)
         if self._knows_directions(objective):
-            best = self._steer(learner, steerings[: self.config.steered])
+            best = self._steer(learner, steerings[: self.config.steered - self._count_heirs()])
         else:
             best = self._for_play(greedy.online)
         if not len(actors.rates):  # the greedy actor is this objective's whole share

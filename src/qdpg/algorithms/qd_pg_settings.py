@@ -88,9 +88,9 @@ class Config:
         steering_greed: How strongly elites whose steerings are changed are drawn from those that end where few others
             do (see `Elites.draw`); 1 draws from all alike.
         steering_fresh: Share of steerings that are drawn afresh.
-        heirs: How many policies are elites' own, whose steering alone is changed (those above have the gait of today's
-            greedy policy, with which an elite's steering may lead elsewhere). Half of these elites are drawn with
-            `steering_greed`, half with `quality_greed`.
+        heirs: Whether some of the steered are an elite's own policy, told something else, not today's greedy one,
+            with whose gait the elite's steering may lead elsewhere. Their share, but for one, is that of filled cells;
+            half of these elites are drawn with `quality_greed`, half with `steering_greed`.
         steering_decades: Powers of ten below `steering_sigma` over which the changes of heirs are spread.
         practice: Environment steps, from the start, in which the greedy policies only practise: all episodes
             are those of scouts, who go straight on, and after at most `guided_steps` in another direction for so many
@@ -162,7 +162,7 @@ class Config:
     steering_sigma: float = 0.3
     steering_greed: float = 1.0
     steering_fresh: float = 0.2
-    heirs: int = 0
+    heirs: bool = False
     steering_decades: float = 1.5
     practice: int = 0
     practice_scouts: int = 16
@@ -257,12 +257,12 @@ def _tuned_for_ants(base: Config, task: str) -> Config:
         output="linear",
         diversity_reach=0.5,
         quality_reach=0.5,
-        population=14,
-        genetic_share=1 / 7,
+        population=12,
+        genetic_share=1 / 6,
         gradient_steps_ratio=0.7,
         window=200,
-        steered=3,
-        heirs=4,
+        steered=5,
+        heirs=True,
         steering_greed=2.0,
         practice=150_000,
         greedy_actor=True,
@@ -292,11 +292,10 @@ def _tuned_for_ants(base: Config, task: str) -> Config:
         return ants
     return replace(  # a heavy ant, which needs all its strength, in a large place
         ants,
-        population=12,
         genetic_share=1 / 12,
         gradient_steps_ratio=1.5,
         window=50,
-        steered=4,
+        steered=8,
         pointing=True,
         balance=0.0,
         diversity_reach=1.0,

@@ -56,19 +56,23 @@ class Steerer:
         policies = scale_inputs(elites.policies(rows), self.scale)
         return add_steerings(policies, told, steerings - data["steering"][rows], self.bearings)
 
-    def told(self, policy: MLP) -> np.ndarray:
-        """How directions enter the first layer of the greedy policy, once for each steered policy, [m, D·W]."""
-        return np.repeat(told_rows(policy, self.descriptors).reshape(1, -1), self.config.steered, axis=0)
+    def told(self, policy: MLP, number: int) -> np.ndarray:
+        """How directions enter the first layer of the greedy policy, `number` times, [number, D·W]."""
+        return np.repeat(told_rows(policy, self.descriptors).reshape(1, -1), number, axis=0)
 
-    def draw_heirs(self, elites: Elites, rng: np.random.Generator) -> np.ndarray:
-        """Draw the elites that heirs are changed from, rows: half of them lonely ones, the others good ones."""
-        good = elites.draw(rng, self.config.heirs // 2, self.config.quality_greed)
-        return np.concatenate([self._draw_lonely(elites, rng, self.config.heirs - len(good)), good])
+    def draw_heirs(self, elites: Elites, number: int, rng: np.random.Generator) -> np.ndarray:
+        """Draw the elites that heirs are changed from, rows: half of them good ones, the others lonely ones."""
+        if not number:
+            return np.zeros(0, np.int64)
+        good = elites.draw(rng, number // 2, self.config.quality_greed)
+        return np.concatenate([good, self._draw_lonely(elites, rng, number - len(good))])
 
-    def breed(self, elites: Elites, heirs: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Changed steerings: those that the greedy policy is to have, [m, S], and those of heirs, [k, S]."""
+    def breed(
+        self, elites: Elites, number: int, heirs: np.ndarray, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Changed steerings: so many for the greedy policy, [number, S], and those of heirs, [k, S]."""
         config, stored = self.config, elites.data()["steering"]
-        models = stored[self._draw_lonely(elites, rng, config.steered)]
+        models = stored[self._draw_lonely(elites, rng, number)]
         steered = breed_steerings(models, rng, config.steering_sigma, config.steering_fresh, self.bearings)
         sigmas = config.steering_sigma * 10 ** -rng.uniform(0, config.steering_decades, (len(heirs), 1))
         return steered, breed_steerings(stored[heirs], rng, sigmas, 0.0, self.bearings)
