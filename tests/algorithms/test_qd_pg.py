@@ -504,6 +504,18 @@ def test_only_a_greedy_actor_is_steered():
     assert QDPG(TASK.spec, replace(STEERED, steered=4), 0)._shares() == [5, 1]
 
 
+def test_only_what_is_symmetric_is_turned():
+    with pytest.raises(UserError, match="give symmetric=false"):
+        QDPG(TASK.spec, replace(STEERED, symmetric=True), 0)
+    turn = (((1, -1), (0, 1)), ((1, -1), (0, 1)))
+    spec = replace(TASK.spec, quarter_turn=turn)
+    with pytest.raises(UserError, match="diversity_quality=0"):
+        QDPG(spec, replace(STEERED, symmetric=True, diversity_quality=0.5), 0)
+    algorithm = QDPG(spec, replace(STEERED, symmetric=True), 0)
+    assert algorithm._settings("diversity").quarter_turn == turn
+    assert algorithm._settings("quality").quarter_turn == ()
+
+
 def test_ablations_without_diversity_have_nothing_to_steer():
     algorithm = QDPG(TASK.spec, replace(STEERED, heirs=True), 0, "q-pg")
     advance(algorithm, make_player(TASK), 2)

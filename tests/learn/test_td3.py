@@ -292,6 +292,29 @@ def test_directions_count_what_a_step_goes_there(replay):
     np.testing.assert_allclose(pointing.reward, plain.reward + 2.0 * (there * moved).sum(axis=-1), atol=1e-5)
 
 
+def test_quarters_of_a_minibatch_are_turned(replay):
+    """Turned four times, all is as before; turned once, x becomes y and y becomes -x; rewards stay."""
+    turn = (((1, -1), (0, 1)), ((1, -1), (0, 1)))
+    settings = TD3Settings(batch_size=64, directions="pointing", scale=(2.0, 2.0))
+    weights, view = jnp.array([0.0, 2.0]), replay.view()
+    plain, _ = _draw(view, weights, WORDS, 2, (2, 2), settings, jnp.int32(3))
+    turned, _ = _draw(view, weights, WORDS, 2, (2, 2), replace(settings, quarter_turn=turn), jnp.int32(3))
+    np.testing.assert_array_equal(turned.reward, plain.reward)
+    np.testing.assert_array_equal(turned.continues, plain.continues)
+    for quarter in range(4):
+        cosine, sine = [(1, 0), (0, 1), (-1, 0), (0, -1)][quarter]
+        rotation = np.array([[cosine, sine], [-sine, cosine]])  # of rows
+        rows = np.s_[:, 16 * quarter : 16 * quarter + 16]
+        for name, pairs in (("observation", 2), ("following", 2), ("pair", 3)):
+            before, after = (np.asarray(getattr(batch, name))[rows] for batch in (plain, turned))
+            assert before.shape[-1] == 2 * pairs
+            for first in range(0, 2 * pairs, 2):
+                np.testing.assert_allclose(after[..., first : first + 2], before[..., first : first + 2] @ rotation)
+    climbed = replace(settings, quarter_turn=turn, directions="novel")
+    novel, _ = _draw(view, weights, WORDS, 2, (2, 2), climbed, jnp.int32(3))
+    np.testing.assert_array_equal(novel.observation[..., :2], plain.observation[..., :2])
+
+
 @pytest.mark.parametrize("least", [0.0, 0.25])
 @pytest.mark.parametrize("size", [1, 2, 3])
 def test_directions_are_drawn_all_around(size, least):

@@ -13,6 +13,7 @@ from qdpg.errors import UserError
 from qdpg.learn.networks import init_population
 from qdpg.play.acting import Noise
 from qdpg.play.player import make_player
+from qdpg.tasks.ant import QUARTER_TURN
 from qdpg.tasks.ant_maze import WALLS, AntMaze
 from qdpg.tasks.ant_trap import AntTrap
 from qdpg.tasks.task import Physics, compile_model
@@ -197,3 +198,31 @@ def test_maze_observation_scales_the_position():
     np.testing.assert_allclose(observed[0, :3], [0.5, -0.5, 2])
     np.testing.assert_allclose(observed[0, 15:], np.arange(14))
     assert qpos[0, 0] == 40  # the state itself is untouched
+
+
+@pytest.mark.parametrize(("task", "atol"), [(AntMaze(), 0.03), (AntTrap(), 1e-9)])
+def test_an_ant_does_to_the_west_what_it_does_to_the_north(task, atol):
+    """Ten steps from a turned state with turned actions end in the turned state; ant-maze's has a light head."""
+
+    def turn(values: np.ndarray, which: int) -> np.ndarray:
+        sources, signs = np.array(QUARTER_TURN[which]).T
+        return values[sources] * signs
+
+    model, rng = task.build(), np.random.default_rng(0)
+    pose, speed = task.start(3)
+    pose[3:7] /= np.linalg.norm(pose[3:7])
+    pose[:2] = middle = np.array([25.0, 20.0])  # away from all walls
+    start = np.concatenate([pose, speed])
+    plain, turned = mujoco.MjData(model), mujoco.MjData(model)
+    for data, state in ((plain, start), (turned, turn(start, 0))):
+        data.qpos[:], data.qvel[:] = state[:15], state[15:]
+    for _ in range(10):
+        action = rng.uniform(-1, 1, 8)
+        plain.ctrl[:], turned.ctrl[:] = action, turn(action, 1)
+        for data in (plain, turned):
+            mujoco.mj_step(model, data, 5)
+    expected = turn(np.concatenate([plain.qpos, plain.qvel]), 0)
+    x, y = plain.qpos[:2] - middle
+    expected[:2] = middle + np.array([-y, x])
+    np.testing.assert_allclose(np.concatenate([turned.qpos, turned.qvel]), expected, atol=atol)
+    assert np.abs(plain.qpos[:2] - middle).max() > 0.01

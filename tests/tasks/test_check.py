@@ -372,6 +372,7 @@ def test_observations_without_rows_are_found() -> None:
         ({"located": ((0, 1.0, 0.0), (1, 1.0, 0.0))}, "its located must name an observation for each descriptor"),
         ({"located": ((5, 1.0, 0.0),)}, "its located must name an observation for each descriptor"),
         ({"located": ((0, 2.0, 0.5),)}, r"descriptor 0 \(x\) is not 2 times observation 0 plus 0.5"),
+        ({"quarter_turn": (((0, 1),), ((0, 1),))}, "its quarter_turn must take every observation"),
         ({"behaviour": "first"}, "its behaviour is 'first'; choose final or mean"),
         ({"fitness": "fun"}, "its fitness is 'fun'; choose"),
     ],

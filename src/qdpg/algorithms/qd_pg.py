@@ -104,6 +104,11 @@ class QDPG(Counted):
             raise UserError(f"{name} needs a population with a policy per objective besides the bred ones; enlarge it.")
         if config.steered and not config.greedy_actor:
             raise UserError(f"only a greedy actor is steered; give {name} one with greedy_actor=true, or steered=0.")
+        if config.symmetric and (config.diversity_quality or not spec.quarter_turn):
+            raise UserError(
+                f"symmetric needs a task with a quarter_turn, which {spec.name} may not have, and no share of the "
+                "environment's reward in the diversity gradient; give symmetric=false, or diversity_quality=0."
+            )
         if config.starts < 1:
             raise UserError(f"{name} judges policies by their episodes; give at least one of them as starts.")
         for setting in ("balance", "guided_steps", "arrived", "window", "practice"):
@@ -471,6 +476,7 @@ class QDPG(Counted):
         if self._knows_directions(objective):
             drawn = "pointing" if config.pointing else "drawn"
             changes["directions"] = drawn if learns else "novel"
+            changes["quarter_turn"] = self.spec.quarter_turn if config.symmetric else ()
         else:
             changes["shaped"] = config.diversity_shaped and objective != "quality"
         return td3_settings(config, scale=tuple(self.scale) if config.scaled else (), **changes)

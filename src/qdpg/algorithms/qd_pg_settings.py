@@ -84,6 +84,9 @@ class Config:
         pointing: Whether directions only point: to go there is then worth the same however long they are, and policies
             do not stand still where a steering is weak. Otherwise the longer one is worth more, which matters where
             the environment's reward counts too (`diversity_quality`).
+        symmetric: Whether critics that know directions see quarters of each minibatch as if all had happened one, two
+            and three quarter turns further left, for bodies of which the task says that this makes no difference
+            (`TaskSpec.quarter_turn`): what was learned in one direction is known in all four.
         steering_sigma: How much a steering differs from its parent's.
         steering_greed: How strongly elites whose steerings are changed are drawn from those that end where few others
             do (see `Elites.draw`); 1 draws from all alike.
@@ -159,6 +162,7 @@ class Config:
     quality_shaped: bool = False
     steered: int = 0
     pointing: bool = False
+    symmetric: bool = False
     steering_sigma: float = 0.3
     steering_greed: float = 1.0
     steering_fresh: float = 0.2
@@ -297,6 +301,7 @@ def _tuned_for_ants(base: Config, task: str) -> Config:
         steered=8,
         heirs=True,
         pointing=True,
+        symmetric=True,
         balance=0.0,
         diversity_reach=1.0,
         quality_reach=1.0,

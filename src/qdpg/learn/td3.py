@@ -58,6 +58,9 @@ class TD3Settings(ActorCriticSettings):
     shaped: bool = False  # whether the novelty reached counts, or what was gained in it; see `gain`
     reach: float = 1.0  # how far the last layer of actors without a tanh may go; actions end at 1
     directions: Directions = "none"  # what critics know directions for; see `_draw`
+    quarter_turn: tuple[
+        tuple[tuple[int, int], ...], ...
+    ] = ()  # see `TaskSpec`; then quarters of minibatches are turned
 
 
 Numbers = TypeVar("Numbers", jax.Array, np.ndarray)
@@ -212,7 +215,8 @@ def _draw(
         directions = draw_directions(key, step, (*shape, replay.descriptors.shape[-1]), least)
     elif settings.directions == "novel":
         directions = replay.slopes[slots]
-    batch = take_batch(replay, weights, slots, sizes, settings.scale, bonus, shaping, directions, is_pointing)
+    turn = settings.quarter_turn if settings.directions != "novel" else ()
+    batch = take_batch(replay, weights, slots, sizes, settings.scale, bonus, shaping, directions, is_pointing, turn)
     noise = settings.target_noise * random_normal(key, step, (*shape, sizes[1]), stream=1)
     return batch, jnp.clip(noise, -settings.target_noise_clip, settings.target_noise_clip)
 
@@ -240,12 +244,14 @@ def take_batch(
     shaping: float | None = None,
     directions: jax.Array | None = None,
     is_pointing: bool = False,
+    quarter_turn: tuple[tuple[tuple[int, int], ...], ...] = (),
 ) -> Batch:
     """Read the transitions in `slots` [...]; `sizes` are those of observations and actions; see `improve`.
 
     With a discount as `shaping`, novelty counts as its gain; see `gain`. With `directions` [..., D], what counts
     instead is how far the step went there, in descriptors, and they are seen as part of the observation; times their
-    length, unless with `is_pointing` only where they point counts.
+    length, unless with `is_pointing` only where they point counts. With a `quarter_turn`, each quarter of the minibatch
+    is seen as if it had happened one more quarter turn to the left.
     """
     observation_size, action_size = sizes
     rows = replay.rows[slots]
@@ -259,6 +265,12 @@ def take_batch(
         if is_pointing:
             novelty /= jnp.sqrt(jnp.sum(directions * directions, axis=-1) + 1e-12)
     reward = weights[0] * rows[..., REWARD] + weights[1] * novelty
+    if quarter_turn and directions is not None:
+        observed, acted = quarter_turn
+        moved = tuple((observation_size + source, sign) for source, sign in acted)
+        rest = tuple((source, 1) for source in range(observation_size + action_size, rows.shape[-1]))
+        rows, following = turn_quarters(rows, (*observed, *moved, *rest)), turn_quarters(following, observed)
+        directions = turn_quarters(directions, ((1, -1), (0, 1)))
     if scale:
         factors = 1.0 / np.array(scale, np.float32)
         rows *= np.append(factors, np.ones(rows.shape[-1] - observation_size, np.float32))
@@ -275,6 +287,16 @@ def take_batch(
         continues=rows[..., CONTINUES],
         following=following,
     )
+
+
+def turn_quarters(rows: jax.Array, turn: tuple[tuple[int, int], ...]) -> jax.Array:
+    """Turn each quarter of [..., B, R] once more than the one before; `turn` has source and sign of each column."""
+    sources, signs = np.array(turn).T
+    before, sign, quarters = np.arange(len(turn)), np.ones(len(turn), np.float32), []
+    for quarter in jnp.array_split(rows, 4, axis=-2):
+        quarters.append(quarter[..., before] * sign)
+        before, sign = before[sources], sign[sources] * signs.astype(np.float32)
+    return jnp.concatenate(quarters, axis=-2)
 
 
 def gain(before: Numbers, after: Numbers, continues: Numbers, discount: float) -> Numbers:

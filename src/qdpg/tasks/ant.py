@@ -22,6 +22,21 @@ _WALL_HALF_HEIGHT = 2.0
 POSITION_SCALE = (1.0,) * 13  # height, orientation, joints
 VELOCITY_SCALE = (2.0,) * 3 + (4.0,) * 3 + (8.0,) * 8  # along the axes, about them, joints
 
+# What an ant does to the north, it does to the west with each leg in the place of the one before: observations without
+# contact forces, x and y left as they are, and actions; see `TaskSpec.quarter_turn`.
+_LEGS = ((6, 1), (7, 1), (0, 1), (1, -1), (2, 1), (3, 1), (4, 1), (5, -1))  # hip, ankle of 1 to 4 from 4, 1, 2, 3
+_TURNED = ((0, 1), (1, 1), (2, 1), (3, 1), (5, -1), (4, 1), (6, 1))  # x, y, z, orientation
+_TURNED_SPEEDS = ((1, -1), (0, 1), (2, 1), (4, -1), (3, 1), (5, 1))  # along the axes, about them
+QUARTER_TURN = (
+    (
+        *_TURNED,
+        *((7 + source, sign) for source, sign in _LEGS),
+        *((15 + source, sign) for source, sign in _TURNED_SPEEDS),
+        *((21 + source, sign) for source, sign in _LEGS),
+    ),
+    ((6, 1), (7, -1), (0, 1), (1, 1), (2, 1), (3, -1), (4, 1), (5, 1)),  # legs 4, 1, 2, 3
+)
+
 QPOS_NOISE = 0.1  # uniform, on every coordinate of the start position
 QVEL_NOISE = 0.1  # standard deviation, on every start velocity
 

@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 
 from qdpg.errors import UserError
-from qdpg.tasks.ant import POSITION_SCALE, VELOCITY_SCALE, AntBody, AntTask, build_ant
+from qdpg.tasks.ant import POSITION_SCALE, QUARTER_TURN, VELOCITY_SCALE, AntBody, AntTask, build_ant
 from qdpg.tasks.task import Box, Floor, GoalTask, Physics, TaskSpec
 
 LOW, HIGH = -30.0, 40.0  # the square world
@@ -67,6 +67,7 @@ class AntMaze(AntTask, GoalTask):
             evaluate_every=150_000,
             located=((0, HIGH - LOW, (LOW + HIGH) / 2), (1, HIGH - LOW, (LOW + HIGH) / 2)),
             observation_scale=(1.0, 1.0, *POSITION_SCALE, *VELOCITY_SCALE),
+            quarter_turn=QUARTER_TURN,
             references={"scripted": 0.0, "deceptive": -26.0, "random": -59.75, "motionless": -60.0},
             floor=Floor(
                 low=(LOW, LOW),

@@ -63,12 +63,34 @@ def _check_spec(spec: TaskSpec) -> Iterator[str]:
     rows = [row for row, _, _ in spec.located]
     if rows and (len(rows) != spec.descriptor_size or not all(0 <= row < spec.observation_size for row in rows)):
         yield "its located must name an observation for each descriptor, or for none; leave it away if in doubt."
+    if spec.quarter_turn and not _is_quarter_turn(spec):
+        yield (
+            "its quarter_turn must take every observation and every action from another, with sign 1 or -1, such that "
+            "four turns change nothing, and needs two descriptors; leave it away if in doubt."
+        )
     if len(spec.descriptor_names) != spec.descriptor_size:
         names = ", ".join(spec.descriptor_names)
         yield f"its {spec.descriptor_size} descriptors are named {names}; give descriptor_names one name for each."
     for name, kinds in (("behaviour", BehaviourKind), ("fitness", FitnessKind)):
         if getattr(spec, name) not in get_args(kinds):
             yield f"its {name} is {getattr(spec, name)!r}; choose {' or '.join(get_args(kinds))}."
+
+
+def _is_quarter_turn(spec: TaskSpec) -> bool:
+    """Whether four of them change nothing; observations that are always zero, at the end, may be left away."""
+    if len(spec.quarter_turn) != 2 or spec.descriptor_size != 2:
+        return False
+    sizes = len(spec.observation_scale) or spec.observation_size, spec.action_size
+    for turn, size in zip(spec.quarter_turn, sizes, strict=True):
+        if len(turn) != size or sorted(source for source, _ in turn) != list(range(size)):
+            return False
+        sources, signs = np.array(turn).T
+        once = turned = np.arange(1.0, size + 1)
+        for _ in range(4):
+            turned = turned[sources] * signs
+        if not np.array_equal(once, turned):
+            return False
+    return True
 
 
 class _Shown(NamedTuple):

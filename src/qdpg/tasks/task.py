@@ -72,6 +72,9 @@ class TaskSpec:
             two, which lose no bit. Left away at the end are observations that are always zero. Empty if nobody knows.
         located: For each descriptor which observation it is, and by what to multiply that and what to add; empty if
             descriptors cannot be read off observations like this. Limits of the descriptors do not count.
+        quarter_turn: For bodies that look the same when turned by 90°, what observations and actions would be if the
+            body did the same a quarter turn further left without facing another way: for each the one it is taken from,
+            and its sign. Descriptors are then two, and turn like (x, y). Empty if there is no such symmetry.
         references: Scores to compare with, by name ("motionless", "random", "deceptive", "scripted").
         floor: The map to draw under figures, if the first two descriptors are a position.
     """
@@ -93,6 +96,7 @@ class TaskSpec:
     evaluate_every: int = 10_000
     observation_scale: tuple[float, ...] = ()
     located: tuple[tuple[int, float, float], ...] = ()
+    quarter_turn: tuple[tuple[tuple[int, int], ...], ...] = ()
     references: Mapping[str, float] = field(default_factory=dict)
     floor: Floor | None = None
 
