@@ -487,7 +487,7 @@ def test_practice_teaches_all_directions():
     angles = np.linspace(0, 2 * np.pi, 16, endpoint=False)
     steerings = np.zeros((16, 6), np.float32)
     steerings[:, 0], steerings[:, 1] = np.cos(angles), np.sin(angles)
-    rollouts = player.play(algorithm._steer(algorithm._state.learners["diversity"], steerings), np.arange(16))
+    rollouts = player.play(algorithm.improver.steer(algorithm._state.learners["diversity"], steerings), np.arange(16))
     moved = rollouts.descriptors[:, 2] - rollouts.descriptors[:, 0]  # in two steps no wall is reached
     there = (moved * steerings[:, :2]).sum(axis=1) / 0.2
     assert np.median(there) > 0.8, there
@@ -512,8 +512,8 @@ def test_only_what_is_symmetric_is_turned():
     with pytest.raises(UserError, match="diversity_quality=0"):
         QDPG(spec, replace(STEERED, symmetric=True, diversity_quality=0.5), 0)
     algorithm = QDPG(spec, replace(STEERED, symmetric=True), 0)
-    assert algorithm._settings("diversity").quarter_turn == turn
-    assert algorithm._settings("quality").quarter_turn == ()
+    assert algorithm.improver.settings("diversity").quarter_turn == turn
+    assert algorithm.improver.settings("quality").quarter_turn == ()
 
 
 def test_ablations_without_diversity_have_nothing_to_steer():

@@ -13,8 +13,6 @@ import numpy as np
 from qdpg.algorithms import qd_pg
 from qdpg.algorithms.algorithm import Family
 from qdpg.algorithms.qd_pg import QDPG
-from qdpg.learn.networks import scale_inputs
-from qdpg.learn.td3 import Actors, init_actors
 
 
 @dataclass(frozen=True)
@@ -91,9 +89,8 @@ class PGAME(QDPG):
     def _gradient_steps(self) -> int:
         return self.config.critic_steps
 
-    def _copy(self, objective: str, rows: np.ndarray, rng: np.random.Generator) -> Actors:
-        policies = scale_inputs(self.elites.policies(rows), self.scale)
-        return init_actors(policies, self._settings(objective), np.full(len(rows), self.config.offspring_rate))
+    def _rates(self, objective: str, number: int, rng: np.random.Generator) -> np.ndarray:
+        return np.full(number, self.config.offspring_rate)
 
 
 FAMILY = Family(Config, preset, qd_pg.footprint, PGAME)

@@ -7,31 +7,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from qdpg.algorithms.algorithm import Clock, Counted, Family, Footprint, Generation
 from qdpg.algorithms.pieces import (
     check_finite,
-    climb,
     draw_seeds,
     generation_key,
     join_policies,
     pack_state,
     repeat_policies,
-    td3_settings,
     unpack_state,
 )
+from qdpg.algorithms.qd_pg_learning import Improver, Learner
 from qdpg.algorithms.qd_pg_settings import Config, preset
 from qdpg.algorithms.qd_pg_steering import Steerer
 from qdpg.errors import UserError
-from qdpg.learn.networks import MLP, add_inputs, count_parameters, init_mlp, init_population, scale_inputs
-from qdpg.learn.td3 import Actors, Critics, TD3Settings, gain, init_actors, init_critics
+from qdpg.learn.networks import count_parameters, init_mlp, init_population
+from qdpg.learn.td3 import Actors, gain
 from qdpg.learn.variation import iso_line
 from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay, ReplayView, replay_bytes, thin_out
@@ -48,13 +45,6 @@ OBJECTIVES: dict[str, dict[str, tuple[float, float]]] = {
     "q-pg": {"quality": (1.0, 0.0)},
     "pga-me": {"quality": (1.0, 0.0)},
 }
-
-
-class Learner(NamedTuple):
-    """What belongs to one objective: the critics the population shares and, if there is one, their greedy actor."""
-
-    critics: Critics
-    greedy: Actors | None
 
 
 class State(NamedTuple):
@@ -118,7 +108,7 @@ class QDPG(Counted):
             raise UserError("practice needs to know how far to go in one direction; give guided_steps.")
         self.scale = np.array(seen_scale(spec, config))
         self.steerer = Steerer(spec, config, self.scale)
-        self.seen_sizes = (len(self.scale), *config.hidden, spec.action_size)  # of policies that learn
+        self.improver = Improver(spec, config, self.objectives, self.steerer)
         sizes = (spec.observation_size, *config.hidden, spec.action_size)
         further = self.steerer.fields() if self.is_directed else {}
         further |= {"arrival": 1} if config.arrived else {}
@@ -126,7 +116,7 @@ class QDPG(Counted):
         self.elites = Elites(spec, template, config.cells, seed, further)
         self.replay = Replay(config.replay_size, len(self.scale), spec.action_size, spec.descriptor_size)
         self.visited = Visited(spec.descriptor_size, config.visited_size, config.visited_threshold, config.neighbours)
-        self._state = State(0, 0, 0, self._init_learners())
+        self._state = State(0, 0, 0, self.improver.init_learners(seed))
 
     def ask(self, stop: Callable[[], bool] = lambda: False) -> Generation:
         """Select N elites and improve one share for each objective, with the critics they share."""
@@ -134,7 +124,7 @@ class QDPG(Counted):
         rng = np.random.default_rng([self.seed, self.generation])
         if self.generation == 0:
             number = config.initial_policies or config.population
-            first = self._for_play(init_population(key, number, self.seen_sizes, output=config.output))
+            first = self.improver.for_play(init_population(key, number, self.improver.sizes, output=config.output))
             population = join_policies(*[first] * config.starts)
             seeds, again = draw_seeds(rng, number * config.starts), number * (config.starts - 1)
             noise, further = self._noise(number * config.starts), {}
@@ -153,24 +143,25 @@ class QDPG(Counted):
             objective: self._draw_parents(objective, share - self._count_greedy(objective), rng)
             for objective, share in zip(self.objectives, shares, strict=True)
         }
-        selected = [self._copy(objective, rows, rng) for objective, rows in parents.items()]
+        selected = {objective: self._copy(objective, rows, rng) for objective, rows in parents.items()}
         view = self._view()
         mothers = self.elites.draw(rng, bred, config.quality_greed)
         heirs = self.steerer.draw_heirs(self.elites, self._count_heirs(), rng)
         steerings = self._steerings(parents, mothers, heirs, rng)
-        parts, learned = self._improve_all(selected, view, key, steps, stop, steerings)
         with self.clock.time("gradients"):
+            own = steerings[: config.steered - len(heirs)]
+            parts, learned = self.improver.improve(self._state.learners, selected, view, key, steps, stop, own)
             if bred:
                 pairs = self.elites.policies(mothers), self.elites.sample(rng, bred)
                 parts.append(iso_line(*pairs, rng, config.iso_sigma, config.line_sigma))
             if len(heirs):
                 inherited = self.steerer.inherit(self.elites, heirs, steerings[-len(heirs) :])
-                parts.append(self._for_play(inherited))
+                parts.append(self.improver.for_play(inherited))
             scouts = (config.scouts, config.quality_scouts)[: len(self.objectives)]
             copied = [repeat_policies(part, 1) if config.guided else part for part in parts]
             copies = [repeat_policies(part, number) for part, number in zip(copied, scouts, strict=False)]
             if self.is_directed:
-                copies[0] = self._steer(learned["diversity"], self.steerer.straight(rng, config.scouts))
+                copies[0] = self.improver.steer(learned["diversity"], self.steerer.straight(rng, config.scouts))
             population = join_policies(*parts * config.starts, *copies)
         check_finite(self.generation, population, {name: each.critics.online for name, each in learned.items()})
         seeds = draw_seeds(rng, config.population * config.starts + sum(scouts))
@@ -187,17 +178,19 @@ class QDPG(Counted):
             population = join_policies(population, self.elites.policies(guides))
         further = {"steering": steerings} if self.is_directed else {}
         if "told" in self.elites.further:
-            own = self.steerer.told(self._greedy(learned["diversity"]), config.steered - len(heirs))
-            further["told"] = self._of_candidates("told", own, parents, np.concatenate([mothers, heirs]))
+            told = self.improver.told(learned["diversity"], config.steered - len(heirs))
+            further["told"] = self._of_candidates("told", told, parents, np.concatenate([mothers, heirs]))
         return Generation(population, seeds, noise, learned, len(seeds) - config.population, lead=lead, further=further)
 
     def _practise(self, key: jax.Array, steps: int, stop: Callable[[], bool], rng: np.random.Generator) -> Generation:
         """Let the greedy policies learn, and the one for diversity go in many directions; see `Config.practice`."""
-        none = [self._copy(objective, np.arange(0), rng) for objective in self.objectives]
+        none = {objective: self._copy(objective, np.arange(0), rng) for objective in self.objectives}
         number = self.config.practice_scouts
         steerings = self.steerer.straight(rng, 2 * number)
-        _, learned = self._improve_all(none, self.replay.view(), key, steps, stop, steerings[: self.config.steered])
-        population = self._steer(learned["diversity"], steerings)  # scouts, and their leaders
+        with self.clock.time("gradients"):
+            view, some = self.replay.view(), steerings[:1]  # what policies come of it is nobody's concern
+            _, learned = self.improver.improve(self._state.learners, none, view, key, steps, stop, some)
+        population = self.improver.steer(learned["diversity"], steerings)  # scouts, and their leaders
         check_finite(self.generation, population, {name: each.critics.online for name, each in learned.items()})
         lead = self._lead(np.full(number, self.config.guided_steps), number, rng)
         return Generation(population, draw_seeds(rng, number), self._noise(0, (number,)), learned, number, lead=lead)
@@ -247,14 +240,16 @@ class QDPG(Counted):
         """Draw the elites whose copies are to be improved for `objective`, rows [number]."""
         return self.elites.draw(rng, number, self.config.quality_greed if objective == "quality" else 1.0)
 
+    def _rates(self, objective: str, number: int, rng: np.random.Generator) -> np.ndarray | None:
+        """Learning rates of copies that are to be improved for `objective`, [number], if not all the usual one."""
+        decades = self.config.rate_decades if objective == "quality" else self.config.diversity_decades
+        if objective != "quality" and not decades:
+            return None
+        return self.config.actor_rate * 10 ** -rng.uniform(0, decades, number)
+
     def _copy(self, objective: str, rows: np.ndarray, rng: np.random.Generator) -> Actors:
         """Make copies of the elites in `rows`, ready to be improved for `objective`."""
-        config, settings = self.config, self._settings(objective)
-        policies = scale_inputs(self.elites.policies(rows), self.scale)
-        decades = config.rate_decades if objective == "quality" else config.diversity_decades
-        if objective != "quality" and not decades:
-            return init_actors(policies, settings)
-        return init_actors(policies, settings, config.actor_rate * 10 ** -rng.uniform(0, decades, len(rows)))
+        return self.improver.copy(objective, self.elites.policies(rows), self._rates(objective, len(rows), rng))
 
     def _shares(self) -> list[int]:
         """How many policies each objective has: as many, but for the steered ones, besides whom somebody must climb."""
@@ -267,24 +262,13 @@ class QDPG(Counted):
 
     def _count_greedy(self, objective: str) -> int:
         """How many of the policies for `objective` are the greedy one's, not copies of elites."""
-        return self.config.steered if self._knows_directions(objective) else int(self.config.greedy_actor)
+        return self.config.steered if self.improver.knows_directions(objective) else int(self.config.greedy_actor)
 
     def _count_heirs(self) -> int:
         """How many of the steered policies, but for one, are elites' own: the more, the more there is to inherit."""
         if not self.is_directed or not self.config.heirs:
             return 0
         return min(round(self.config.steered * self.elites.coverage), self.config.steered - 1)
-
-    def _knows_directions(self, objective: str) -> bool:
-        return self.is_directed and objective == "diversity"
-
-    def _steer(self, learner: Learner, steerings: np.ndarray) -> MLP:
-        """The greedy policy for diversity with each of the steerings, for play."""
-        return self._for_play(self.steerer.steer(self._greedy(learner), steerings))
-
-    def _greedy(self, learner: Learner) -> MLP:
-        assert learner.greedy is not None
-        return learner.greedy.online
 
     def _steerings(
         self, parents: dict[str, np.ndarray], mothers: np.ndarray, heirs: np.ndarray, rng: np.random.Generator
@@ -319,92 +303,6 @@ class QDPG(Counted):
             kept = thin_out(cells, self.config.balance, np.random.default_rng([self.seed, self.generation, 1]))
             return self.replay.view(slots[kept])
 
-    def _improve_all(
-        self,
-        selected: list[Actors],
-        view: ReplayView,
-        key: jax.Array,
-        steps: int,
-        stop: Callable[[], bool],
-        steerings: np.ndarray,
-    ) -> tuple[list[MLP], dict[str, Learner]]:
-        """Improve those `selected` for each objective; return them by objective, and what has been learned."""
-        with self.clock.time("gradients"):
-            # Objectives do not see each other while they learn, so each has a thread of its own.
-            with ThreadPoolExecutor(len(selected)) as pool:
-                improving = [
-                    pool.submit(
-                        self._improve, actors, objective, view, jax.random.fold_in(key, i), steps, stop, steerings
-                    )
-                    for i, (objective, actors) in enumerate(zip(self.objectives, selected, strict=True))
-                ]
-            improved = [improvement.result() for improvement in improving]
-        learned = {objective: learner for objective, (_, learner) in zip(self.objectives, improved, strict=True)}
-        return [policies for policies, _ in improved], learned
-
-    def _improve(
-        self,
-        actors: Actors,
-        objective: str,
-        view: ReplayView,
-        key: jax.Array,
-        steps: int,
-        stop: Callable[[], bool],
-        steerings: np.ndarray,
-    ) -> tuple[MLP, Learner]:
-        """Improve `actors` for `objective` by `steps` gradient steps each; return them and the critics after it."""
-        critics, greedy = self._state.learners[objective]
-        if greedy is None:
-            actors, critics = self._climb(objective, actors, critics, view, key, steps, stop)
-            return self._for_play(actors.online), Learner(critics, None)
-        greedy, critics = self._climb(objective, greedy, critics, view, key, steps, stop)
-        learner = Learner(critics, greedy)
-        if self._knows_directions(objective):
-            best = self._steer(learner, steerings[: self.config.steered - self._count_heirs()])
-        else:
-            best = self._for_play(greedy.online)
-        if not len(actors.rates):  # the greedy actor is this objective's whole share
-            return best, learner
-        actors, _ = self._climb(
-            objective,
-            actors,
-            critics,
-            view,
-            jax.random.fold_in(key, 1),
-            self.config.greedy_steps,
-            stop,
-            train_critics=False,
-        )
-        return join_policies(best, self._for_play(actors.online)), learner
-
-    def _climb(
-        self,
-        objective: str,
-        actors: Actors,
-        critics: Critics,
-        view: ReplayView,
-        key: jax.Array,
-        steps: int,
-        stop: Callable[[], bool],
-        **options: Any,
-    ) -> tuple[Actors, Critics]:
-        """Take `steps` gradient steps up `objective`, looking up now and then whether to stop."""
-        quality, diversity = self.objectives[objective]
-        if objective == "diversity":
-            quality = self.config.diversity_quality
-        weights = jnp.array([quality * self.config.reward_scale, diversity * self.config.novelty_scale])
-        return climb(
-            actors,
-            critics,
-            view,
-            weights,
-            key,
-            steps,
-            stop,
-            settings=self._settings(objective, learns=options.get("train_critics", True)),
-            **options,
-        )
-
     def _shape(self, rollouts: Rollouts) -> Rollouts:
         """The same episodes with rewards as critics are to see them."""
         rewards = rollouts.rewards
@@ -436,10 +334,6 @@ class QDPG(Counted):
         last[:candidates] = np.minimum(first + size, lengths)[:candidates]
         return first, last
 
-    def _for_play(self, policies: MLP) -> MLP:
-        """Policies for observations as they are, of policies for scaled ones."""
-        return add_inputs(scale_inputs(policies, 1.0 / self.scale), self.spec.observation_size)
-
     def _refresh_novelty(self) -> None:
         """Bring the stored diversity rewards up to date with 𝔸, which changes only between generations."""
         with self.clock.time("novelty"):
@@ -465,38 +359,6 @@ class QDPG(Counted):
         nearest = Visited(self.spec.descriptor_size, len(self.elites), threshold=0.0, neighbours=1)
         nearest.set(self.elites.data()["measures"])
         return {"state_novelty": along.sum(axis=1), "solution_novelty": nearest.novelty(rollouts.behaviours)}
-
-    def _settings(self, objective: str, learns: bool = True) -> TD3Settings:
-        """What improves `objective`, whether its critics learn or stand still."""
-        config = self.config
-        if objective == "diversity":
-            changes: dict[str, Any] = {"discount": config.diversity_discount, "reach": config.diversity_reach}
-        else:
-            changes = {"reach": config.quality_reach}
-        if self._knows_directions(objective):
-            drawn = "pointing" if config.pointing else "drawn"
-            changes["directions"] = drawn if learns else "novel"
-            changes["quarter_turn"] = self.spec.quarter_turn if config.symmetric else ()
-        else:
-            changes["shaped"] = config.diversity_shaped and objective != "quality"
-        return td3_settings(config, scale=tuple(self.scale) if config.scaled else (), **changes)
-
-    def _init_learners(self) -> dict[str, Learner]:
-        learners = {}
-        for index, objective in enumerate(self.objectives):
-            key = jax.random.fold_in(generation_key(self.seed, -1), index)
-            settings = self._settings(objective)
-            told = self.spec.descriptor_size if self._knows_directions(objective) else 0
-            seen, *others = self.seen_sizes
-            sizes = (seen + told + self.spec.action_size, *self.config.hidden, 1)
-            greedy = None
-            if self.config.greedy_actor:
-                first = init_population(
-                    jax.random.fold_in(key, 1), 1, (seen + told, *others), output=self.config.output
-                )
-                greedy = init_actors(first, settings)
-            learners[objective] = Learner(init_critics(key, sizes, settings), greedy)
-        return learners
 
     def _lead(self, lengths: np.ndarray, episodes: int, rng: np.random.Generator) -> Lead:
         """Policies behind the others as leaders of the last episodes, each for at most `lengths` steps."""
