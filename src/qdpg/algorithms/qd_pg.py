@@ -139,21 +139,24 @@ class QDPG(Counted):
         if "quality" not in self.objectives or len(self.objectives) > 1:
             self._refresh_novelty()
         bred = config.population - sum(shares := self._shares())
-        parents = {
-            objective: self._draw_parents(objective, share - self._count_greedy(objective), rng)
-            for objective, share in zip(self.objectives, shares, strict=True)
-        }
-        selected = {objective: self._copy(objective, rows, rng) for objective, rows in parents.items()}
+        number = self._count_heirs()
+        steered = self._steer(config.steered - number, rng)
+        parents, selected = {}, {}
+        for objective, share in zip(self.objectives, shares, strict=True):
+            parents[objective] = self._draw_parents(objective, share - self._count_greedy(objective), rng)
+            selected[objective] = self._copy(objective, parents[objective], rng)
         view = self._view()
         mothers = self.elites.draw(rng, bred, config.quality_greed)
-        heirs = self.steerer.draw_heirs(self.elites, self._count_heirs(), rng)
-        steerings = self._steerings(parents, mothers, heirs, rng)
+        varied = None
+        if bred:
+            pairs = self.elites.policies(mothers), self.elites.sample(rng, bred)
+            varied = iso_line(*pairs, rng, config.iso_sigma, config.line_sigma)
+        heirs = self.steerer.draw_heirs(self.elites, number, rng)
+        steerings = self._steerings(steered, parents, mothers, heirs, rng)
         with self.clock.time("gradients"):
-            own = steerings[: config.steered - len(heirs)]
-            parts, learned = self.improver.improve(self._state.learners, selected, view, key, steps, stop, own)
-            if bred:
-                pairs = self.elites.policies(mothers), self.elites.sample(rng, bred)
-                parts.append(iso_line(*pairs, rng, config.iso_sigma, config.line_sigma))
+            parts, learned = self.improver.improve(self._state.learners, selected, view, key, steps, stop, steered)
+            if varied is not None:
+                parts.append(varied)
             if len(heirs):
                 inherited = self.steerer.inherit(self.elites, heirs, steerings[-len(heirs) :])
                 parts.append(self.improver.for_play(inherited))
@@ -243,7 +246,7 @@ class QDPG(Counted):
     def _rates(self, objective: str, number: int, rng: np.random.Generator) -> np.ndarray | None:
         """Learning rates of copies that are to be improved for `objective`, [number], if not all the usual one."""
         decades = self.config.rate_decades if objective == "quality" else self.config.diversity_decades
-        if objective != "quality" and not decades:
+        if not decades:
             return None
         return self.config.actor_rate * 10 ** -rng.uniform(0, decades, number)
 
@@ -270,13 +273,22 @@ class QDPG(Counted):
             return 0
         return min(round(self.config.steered * self.elites.coverage), self.config.steered - 1)
 
+    def _steer(self, number: int, rng: np.random.Generator) -> np.ndarray:
+        """Changed steerings for the greedy policy, [number, S], if it is told anything."""
+        return self.steerer.breed(self.elites, number, rng) if self.is_directed else np.zeros((0, 0), np.float32)
+
     def _steerings(
-        self, parents: dict[str, np.ndarray], mothers: np.ndarray, heirs: np.ndarray, rng: np.random.Generator
+        self,
+        steered: np.ndarray,
+        parents: dict[str, np.ndarray],
+        mothers: np.ndarray,
+        heirs: np.ndarray,
+        rng: np.random.Generator,
     ) -> np.ndarray:
         """Of all candidates, in order, [N, S]: those to be steered and heirs have changed ones."""
         if not self.is_directed:
-            return np.zeros((0, 0), np.float32)
-        steered, inherited = self.steerer.breed(self.elites, self.config.steered - len(heirs), heirs, rng)
+            return steered
+        inherited = self.steerer.breed_heirs(self.elites, heirs, rng)
         return np.concatenate([self._of_candidates("steering", steered, parents, mothers), inherited])
 
     def _of_candidates(

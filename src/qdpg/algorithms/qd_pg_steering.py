@@ -67,15 +67,17 @@ class Steerer:
         good = elites.draw(rng, number // 2, self.config.quality_greed)
         return np.concatenate([good, self._draw_lonely(elites, rng, number - len(good))])
 
-    def breed(
-        self, elites: Elites, number: int, heirs: np.ndarray, rng: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Changed steerings: so many for the greedy policy, [number, S], and those of heirs, [k, S]."""
+    def breed(self, elites: Elites, number: int, rng: np.random.Generator) -> np.ndarray:
+        """Changed steerings for the greedy policy, [number, S]."""
         config, stored = self.config, elites.data()["steering"]
         models = stored[self._draw_lonely(elites, rng, number)]
-        steered = breed_steerings(models, rng, config.steering_sigma, config.steering_fresh, self.bearings)
+        return breed_steerings(models, rng, config.steering_sigma, config.steering_fresh, self.bearings)
+
+    def breed_heirs(self, elites: Elites, heirs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Changed steerings of the elites in `heirs`, [k, S]."""
+        config, stored = self.config, elites.data()["steering"]
         sigmas = config.steering_sigma * 10 ** -rng.uniform(0, config.steering_decades, (len(heirs), 1))
-        return steered, breed_steerings(stored[heirs], rng, sigmas, 0.0, self.bearings)
+        return breed_steerings(stored[heirs], rng, sigmas, 0.0, self.bearings)
 
     def _draw_lonely(self, elites: Elites, rng: np.random.Generator, number: int) -> np.ndarray:
         """Draw elites whose steerings are to be changed, rows, best those that end far from their neighbours."""
