@@ -6,7 +6,7 @@ Prints one Markdown table, then one line of JSON; progress goes to stderr. Needs
 
 Stable-Baselines3 updates after every step; we play whole episodes and then take as many updates as steps were played.
 So steps are rounded up to whole generations, for both, and Stable-Baselines3 starts to learn when that gives it as many
-updates. Of our episodes, one in 1 + `scouts` is played without exploration noise and counts all the same.
+updates. Of our episodes, one in 1 + `exploration_episodes` is played without exploration noise and counts all the same.
 Before learning starts, we draw normal actions, Stable-Baselines3 uniform ones. Contestants take turns, in the other
 direction with every other seed. Seconds are those of training, compilation and our run directory included; ours
 compiles once per process. That the numbers are equal is certain only where episodes end by the time limit alone.
@@ -27,9 +27,9 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 
-from qdpg.algorithms.pieces import repeat_policies
 from qdpg.algorithms.registry import ALGORITHMS, config_to_json, make_config
 from qdpg.errors import UserError
+from qdpg.learn.networks import repeat_policies
 from qdpg.play.player import make_player
 from qdpg.runs.display import ProgressDisplay
 from qdpg.runs.run import RunConfig, create_run
@@ -55,13 +55,13 @@ class Plan:
     discount: float
     softness: float
     noise: float  # σ of TD3's exploration, in units of the largest action
-    scouts: int
+    exploration_episodes: int
     episodes: int  # of the evaluation
 
     @property
     def generation(self) -> int:
         """Environment steps that we play between updates."""
-        return (1 + self.scouts) * make_task(self.task, **OPTIONS).spec.horizon
+        return (1 + self.exploration_episodes) * make_task(self.task, **OPTIONS).spec.horizon
 
     def whole(self, steps: int) -> int:
         """`steps` rounded up to whole generations."""
@@ -89,7 +89,7 @@ def train_ours(algorithm: str, plan: Plan, seed: int) -> Outcome:
         "start_steps": plan.start,
         "replay_size": plan.whole(plan.steps),
         "gradient_steps_ratio": 1.0,
-        "scouts": plan.scouts,
+        "exploration_episodes": plan.exploration_episodes,
     }
     settings |= {"exploration_noise": plan.noise} if algorithm == "td3" else {"temperature_rate": plan.rate}
     config = config_to_json(make_config(algorithm, "paper", plan.task, settings))
@@ -100,7 +100,7 @@ def train_ours(algorithm: str, plan: Plan, seed: int) -> Outcome:
         )
         trainer = Trainer(run, display, checkpoint_seconds=float("inf"))
         trainer.train()
-        latest = trainer.algorithm.ask().candidates()  # with the updates that belong to the last episodes
+        latest = trainer.algorithm.ask().candidates.policies  # with the updates that belong to the last episodes
         seconds = time.perf_counter() - began
         told = np.asarray(run.metrics()["steps"], int)
     updates = int(np.diff(told, prepend=0)[told >= plan.start].sum())
@@ -193,7 +193,9 @@ def main() -> int:
     parser.add_argument("--discount", type=float, default=0.99)
     parser.add_argument("--softness", type=float, default=0.005)
     parser.add_argument("--noise", type=float, default=0.1, help="exploration of TD3")
-    parser.add_argument("--scouts", type=int, default=1, help="our episodes with noise per episode without")
+    parser.add_argument(
+        "--exploration-episodes", type=int, default=1, help="our episodes with noise per episode without"
+    )
     parser.add_argument("--episodes", type=int, default=20, help="of the evaluation, without noise")
     options = vars(parser.parse_args())
     algorithms, seeds = options.pop("algorithms"), options.pop("seeds")
@@ -201,8 +203,8 @@ def main() -> int:
     try:
         if not plan.task.startswith("gym:"):
             raise UserError(f"--task is {plan.task}, but Stable-Baselines3 needs a Gymnasium environment, gym:ENV_ID.")
-        if min(plan.steps, seeds, plan.scouts, plan.episodes) < 1:
-            raise UserError("--steps, --seeds, --scouts and --episodes must be at least 1.")
+        if min(plan.steps, seeds, plan.exploration_episodes, plan.episodes) < 1:
+            raise UserError("--steps, --seeds, --exploration-episodes and --episodes must be at least 1.")
         results = compare(algorithms, plan, seeds)
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -21,12 +21,12 @@ from qdpg.algorithms.pieces import (
     draw_seeds,
     generation_key,
     pack_state,
-    repeat_policies,
     unpack_state,
 )
+from qdpg.emitters.episodes import make_episodes
 from qdpg.errors import UserError
 from qdpg.learn.adversary import Adversary, imitate, init_adversary, surprise
-from qdpg.learn.networks import MLP, count_parameters, init_mlp
+from qdpg.learn.networks import MLP, count_parameters, init_mlp, repeat_policies
 from qdpg.learn.normaliser import ObservationStats, fold, no_stats
 from qdpg.learn.ppo import Learner, PPOSettings, draw_order, improve, init_learner, make_experience, standardise
 from qdpg.memory.elites import Elites
@@ -148,21 +148,22 @@ class AGAC(Counted):
         """Propose the policy, once to be judged without noise, and with its noise to learn from."""
         config, policy = self.config, self._state.learner.policy
         rng = np.random.default_rng([self.seed, self.generation])
-        population = repeat_policies(self._plain(policy.mean), 1 + config.episodes)
-        check_finite(self.generation, population, {"value": self._state.learner.critic})
-        levels = np.tile(np.float32(config.action_scale) * np.exp(np.asarray(policy.log_std)), (1 + config.episodes, 1))
-        levels[0] = 0.0
-        return Generation(population, draw_seeds(rng, 1 + config.episodes), Noise(levels), scouts=config.episodes)
+        plain = self._plain(policy.mean)
+        check_finite(self.generation, plain, {"value": self._state.learner.critic})
+        sigma = np.tile(np.float32(config.action_scale) * np.exp(np.asarray(policy.log_std)), (config.episodes, 1))
+        seeds = draw_seeds(rng, 1 + config.episodes)
+        judged = make_episodes(plain, seeds[:1], np.zeros_like(sigma[:1]))
+        return Generation(judged, make_episodes(repeat_policies(plain, config.episodes), seeds[1:], sigma))
 
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
         """Keep the policy if it is the best so far; learn from the episodes with noise."""
         state, config = self._state, self.config
-        self.elites.add(generation.candidates(), judged := rollouts.first(1), self.generation)
-        scouts = rollouts.take(slice(1, None))
+        judged, explored = generation.split(rollouts)
+        self.elites.add(generation.candidates.policies, judged, self.generation)
         with self.clock.time("gradients"):
-            learner, adversary, told = self._learn(scouts)
-        assert scouts.observations is not None
-        seen = scouts.observations[:, :-1][scouts.played()]
+            learner, adversary, told = self._learn(explored)
+        assert explored.observations is not None
+        seen = explored.observations[:, :-1][explored.played()]
         self._state = State(
             state.generation + 1,
             state.steps + rollouts.steps,
@@ -170,7 +171,7 @@ class AGAC(Counted):
             adversary,
             state.observed.add(seen) if config.normalise else state.observed,
         )
-        return {"judged_fitness": judged.fitness[0], "scouts_median": np.median(scouts.fitness), **told}
+        return {"judged_fitness": judged.fitness[0], "exploration_median": np.median(explored.fitness), **told}
 
     def state(self) -> dict[str, np.ndarray]:
         """Everything."""
@@ -180,23 +181,23 @@ class AGAC(Counted):
         """Take up a state that `state()` returned."""
         self._state = unpack_state(state, self._state, self.elites)
 
-    def _learn(self, scouts: Rollouts) -> tuple[Learner, Adversary, dict[str, Any]]:
+    def _learn(self, explored: Rollouts) -> tuple[Learner, Adversary, dict[str, Any]]:
         """PPO's update with the adversary's surprise, then the adversary's own."""
         config, (_, steps, learner, adversary, observed) = self.config, self._state
-        missing = ((0, 0), (0, self.spec.horizon - scouts.rewards.shape[1]))  # compiled programs want one shape
+        missing = ((0, 0), (0, self.spec.horizon - explored.rewards.shape[1]))  # compiled programs want one shape
         mean, std = observed.moments()
-        observations = np.pad((scouts.observations - mean) / std, (*missing, (0, 0)))
+        observations = np.pad((explored.observations - mean) / std, (*missing, (0, 0)))
         # Actions are known exactly, clipped or not: each is its mean and a draw of the episode's seed.
-        draws = draw_noise(scouts.seeds, Noise(1.0), self.spec.horizon, self.spec.action_size)
-        rewards = np.pad(np.float32(config.reward_scale) * scouts.rewards, missing)
+        draws = draw_noise(explored.seeds, Noise(1.0), self.spec.horizon, self.spec.action_size)
+        rewards = np.pad(np.float32(config.reward_scale) * explored.rewards, missing)
         experience = make_experience(
-            learner, observations, draws, rewards, scouts.lengths, scouts.terminated, settings=self._ppo
+            learner, observations, draws, rewards, explored.lengths, explored.terminated, settings=self._ppo
         )
         log_std = learner.policy.log_std
-        inputs = self._adversary_inputs(scouts, observations)
+        inputs = self._adversary_inputs(explored, observations)
         surprised = surprise(adversary, experience, log_std, inputs)
 
-        rows = np.flatnonzero(np.pad(scouts.played(), missing))
+        rows = np.flatnonzero(np.pad(explored.played(), missing))
         weight = np.float32(config.bonus * max(0.0, 1.0 - steps / config.bonus_steps))
         advantages = np.asarray(experience.advantages) + weight * np.asarray(surprised.excess)
         goals = np.asarray(experience.goals) + weight * np.asarray(surprised.divergence)
@@ -228,12 +229,12 @@ class AGAC(Counted):
         """How the adversary takes its steps."""
         return {"rate": self.config.adversary_rate, "gradient_clip": self.config.gradient_clip}
 
-    def _adversary_inputs(self, scouts: Rollouts, observations: np.ndarray) -> np.ndarray:
+    def _adversary_inputs(self, explored: Rollouts, observations: np.ndarray) -> np.ndarray:
         """What the adversary sees, [M, I]; descriptors are brought to [-1, 1]."""
         if self.config.adversary_input == "observation":
             return observations[:, :-1].reshape(-1, observations.shape[2])
         low, high = (np.array(bound, np.float32) for bound in (self.spec.descriptor_low, self.spec.descriptor_high))
-        scaled = (scouts.descriptors[:, :-1] - (low + high) / 2) / ((high - low) / 2)
+        scaled = (explored.descriptors[:, :-1] - (low + high) / 2) / ((high - low) / 2)
         missing = self.spec.horizon - scaled.shape[1]
         return np.pad(scaled, ((0, 0), (0, missing), (0, 0))).reshape(-1, scaled.shape[2])
 

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import numpy as np
 
-from qdpg.learn.networks import MLP
+from qdpg.emitters.episodes import Episodes, join_episodes
+from qdpg.learn.networks import join_policies
 from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay
-from qdpg.play.acting import Lead, Noise
+from qdpg.play.acting import Noise, RollIn
 from qdpg.play.player import Player
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import TaskSpec
 
 KINDS = ("gradients", "physics", "novelty", "memory")  # of work, as `Clock` tells them apart
-
-
-class Stopped(Exception):  # noqa: N818 - not an error
-    """A generation was given up half-way because the run is to stop; nothing it learned has been kept."""
 
 
 class Tried(NamedTuple):
@@ -37,25 +34,34 @@ NOTHING = Tried()
 
 
 class Generation(NamedTuple):
-    """What `ask` proposes: policies to play, and what to remember if they are."""
+    """What `ask` proposes: episodes to play, and what to remember if they are."""
 
-    population: MLP  # N stacked policies, and behind them those that only lead
-    seeds: np.ndarray  # [N] int64, reset seed of each one's episode
-    noise: Noise  # on the actions
+    candidates: Episodes  # episodes that policies are judged by
+    exploration: Episodes | None = None  # episodes that only fill the replay memory, never the archive
+    noise_correlation: float = 0.0  # of the action noise between successive steps; 0 is white noise
     learned: Any = None  # becomes part of the algorithm's state in `tell`, and not before
-    scouts: int = 0  # how many, the last ones, only gather transitions and are no candidates for anything
+    extra_fields: Mapping[str, np.ndarray] = {}
     record: bool = True  # whether observations and actions are wanted
     tried: Tried = NOTHING
-    lead: Lead | None = None  # who acts first in the scouts' episodes
-    further: dict[str, np.ndarray] = {}  # noqa: RUF012 - of the candidates, by name; see `Elites`
-
-    def candidates(self) -> MLP:
-        """The policies that are neither scouts nor leaders."""
-        return jax.tree.map(lambda leaf: leaf[: len(self.seeds) - self.scouts], self.population)
 
     def play(self, player: Player) -> Rollouts:
-        """Play its episodes."""
-        return player.play(self.population, self.seeds, noise=self.noise, record=self.record, lead=self.lead)
+        """Play its episodes, candidates first."""
+        episodes = self.candidates if self.exploration is None else join_episodes(self.candidates, self.exploration)
+        population, roll_in = episodes.policies, None
+        if episodes.guides is not None:
+            number = len(episodes)
+            population = join_policies(population, episodes.guides)
+            guided = episodes.roll_in_steps > 0
+            guides = np.arange(number)
+            guides[guided] = number + np.arange(guided.sum())
+            roll_in = RollIn(guides, episodes.roll_in_steps, episodes.limits)
+        noise = Noise(episodes.sigma, self.noise_correlation)
+        return player.play(population, episodes.seeds, noise=noise, record=self.record, roll_in=roll_in)
+
+    def split(self, rollouts: Rollouts) -> tuple[Rollouts, Rollouts]:
+        """What the candidates did, and what the exploration episodes were."""
+        number = len(self.candidates)
+        return rollouts.take(slice(number)), rollouts.take(slice(number, None))
 
 
 class Algorithm(Protocol):
@@ -161,6 +167,7 @@ class Family(NamedTuple):
     preset: Callable[[str, str, str], Any]  # (preset, task, name) → settings
     footprint: Callable[[TaskSpec, Any, str], Footprint]  # (spec, settings, name)
     make: Callable[[TaskSpec, Any, int, str], Algorithm]  # (spec, settings, seed, name)
+    find_idle: Callable[[Any], dict[str, str]] = lambda config: {}  # settings that do nothing beside others, and why
 
 
 class Clock:

@@ -17,28 +17,35 @@ import numpy as np
 from qdpg.algorithms.algorithm import Clock, Counted, Family, Footprint, Generation
 from qdpg.algorithms.pieces import (
     check_finite,
-    climb,
     draw_seeds,
     generation_key,
-    join_policies,
     pack_state,
     td3_footprint,
     td3_settings,
     unpack_state,
 )
+from qdpg.emitters.episodes import make_episodes
 from qdpg.errors import UserError
 from qdpg.learn.cem import Distribution, init_distribution, sample, update
-from qdpg.learn.networks import MLP, count_parameters, flatten_population, init_population, unflatten_population
-from qdpg.learn.td3 import Critics, TD3Settings, init_actors, init_critics
+from qdpg.learn.climbing import climb
+from qdpg.learn.networks import (
+    MLP,
+    count_parameters,
+    flatten_population,
+    init_population,
+    join_policies,
+    unflatten_population,
+)
+from qdpg.learn.td3 import ActorCriticSettings, Critics, TD3Options, init_actors, init_critics
+from qdpg.learn.transitions import UniformMinibatches
 from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay
-from qdpg.play.acting import Noise
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import TaskSpec
 
 
 @dataclass(frozen=True)
-class Config(TD3Settings):
+class Config(ActorCriticSettings, TD3Options):
     """Settings of CEM-RL. Defaults are those of its authors' code (apourchot/CEM-RL) unless said otherwise.
 
     Attributes:
@@ -145,14 +152,14 @@ class CEMRL(Counted):
             with self.clock.time("gradients"):
                 population, critics = self._climb(population, critics, stop)
         check_finite(self.generation, population, {"quality": critics.online})
-        noise = Noise(np.zeros(config.population, np.float32))
-        return Generation(population, draw_seeds(rng, config.population), noise, critics)
+        return Generation(make_episodes(population, draw_seeds(rng, config.population)), learned=critics)
 
     def _climb(self, population: MLP, critics: Critics, stop: Callable[[], bool]) -> tuple[MLP, Critics]:
         """Each climber trains the critics, which have it for their target policy, and then climbs them as they are."""
         config, key = self.config, generation_key(self.seed, self.generation)
         steps = int(self._state.last_steps * config.gradient_steps_ratio)
-        view, weights, settings = self.replay.view(), jnp.array([config.reward_scale, 0.0]), td3_settings(config)
+        minibatches = UniformMinibatches(self.replay.view(), jnp.array([config.reward_scale, 0.0]))
+        settings = td3_settings(config)
         climbed = []
         for i in range(config.climbers):
             actors = init_actors(jax.tree.map(lambda leaf, i=i: leaf[i : i + 1], population), settings)
@@ -160,15 +167,14 @@ class CEMRL(Counted):
             actors, critics = climb(
                 actors,
                 critics,
-                view,
-                weights,
+                minibatches,
                 down,
                 steps // config.climbers,
                 stop,
                 settings=settings,
                 train_actors=False,
             )
-            actors, _ = climb(actors, critics, view, weights, up, steps, stop, settings=settings, train_critics=False)
+            actors, _ = climb(actors, critics, minibatches, up, steps, stop, settings=settings, train_critics=False)
             climbed.append(actors.online)
         rest = jax.tree.map(lambda leaf: leaf[config.climbers :], population)
         return join_policies(*climbed, rest), critics
@@ -178,9 +184,9 @@ class CEMRL(Counted):
         old = self._state
         with self.clock.time("memory"):
             self.replay.insert(rollouts)
-            self.elites.add(generation.population, rollouts, self.generation)
+            self.elites.add(generation.candidates.policies, rollouts, self.generation)
         distribution = update(
-            old.distribution, flatten_population(generation.population).astype(np.float64), rollouts.fitness
+            old.distribution, flatten_population(generation.candidates.policies).astype(np.float64), rollouts.fitness
         )
         self._state = State(
             old.generation + 1, old.steps + rollouts.steps, rollouts.steps, distribution, generation.learned

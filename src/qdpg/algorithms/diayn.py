@@ -24,6 +24,7 @@ from qdpg.errors import UserError
 from qdpg.learn.discriminator import Seen, init_discriminator, log_probabilities
 from qdpg.learn.networks import MLP, count_parameters
 from qdpg.play.rollouts import Rollouts
+from qdpg.ranges import Count
 from qdpg.tasks.task import TaskSpec
 
 
@@ -44,7 +45,7 @@ class Config(SACConfig):
     """  # noqa: D205
 
     hidden: tuple[int, ...] = (300, 300)
-    scouts: int = 1
+    exploration_episodes: Count = 1
     batch_size: int = 128
     softness: float = 0.01
     start_temperature: float = 0.1
@@ -81,7 +82,7 @@ def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
     seen = _bounds(spec, config.discriminator_input)[0].size
     discriminator = 3 * count_parameters(seen, *config.hidden, config.skills) + 2 * seen + 8
     numbers = sac_numbers(spec, config, config.skills) + discriminator + 2 * config.skills
-    episodes = config.skills_at_once * (1 + config.scouts)
+    episodes = config.skills_at_once * (1 + config.exploration_episodes)
     return replay_footprint(spec, config.hidden, config.replay_size, config.cells, numbers, episodes, labels=1)
 
 

@@ -23,14 +23,15 @@ from qdpg.algorithms.algorithm import (
     Counted,
     Footprint,
     Generation,
-    Stopped,
     Tried,
     arrays_to_tree,
     tree_to_arrays,
     with_prefix,
     without_prefix,
 )
+from qdpg.emitters.episodes import make_episodes
 from qdpg.errors import DivergedError, UserError
+from qdpg.learn.climbing import Stopped
 from qdpg.learn.es import (
     OptimiserState,
     Source,
@@ -51,7 +52,7 @@ from qdpg.learn.networks import (
 from qdpg.learn.normaliser import ObservationStats, fold, no_stats, unfold
 from qdpg.memory.elites import Elites
 from qdpg.memory.visited import NoveltyKind, Visited
-from qdpg.play.acting import NO_NOISE, Noise
+from qdpg.play.acting import Noise
 from qdpg.play.player import Player
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import TaskSpec
@@ -236,7 +237,7 @@ class EvolutionStrategy(Counted, ABC):
         order = np.argsort(rollouts.fitness[episodes], axis=1, kind="stable")
         median = episodes[np.arange(len(episodes)), order[:, (config.evaluations - 1) // 2]]
         judged = rollouts.take(median)
-        policies = jax.tree.map(lambda leaf: leaf[median], generation.population)
+        policies = jax.tree.map(lambda leaf: leaf[median], generation.candidates.policies)
         with self.clock.time("novelty"):
             novelty = self.visited.novelty(behaviours, config.novelty)
             self.visited.add(behaviours)
@@ -309,7 +310,8 @@ class EvolutionStrategy(Counted, ABC):
         """Each of the plain `policies` [G, P] as often as it is to be evaluated."""
         repeated = unflatten_population(np.repeat(policies, self.config.evaluations, axis=0), self.template)
         seeds = rng.integers(2**31, size=len(policies) * self.config.evaluations)
-        return Generation(repeated, seeds, NO_NOISE, step, record=self.config.normalise, tried=tried)
+        episodes = make_episodes(repeated, seeds)
+        return Generation(episodes, learned=step, record=self.config.normalise, tried=tried)
 
     def _advance(self, step: Step | None, policies: np.ndarray, behaviours: np.ndarray) -> State:
         """The state with the policies that were evaluated in their places."""

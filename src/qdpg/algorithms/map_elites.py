@@ -7,30 +7,20 @@ The two differ in the shape of the cells only.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
-import numpy as np
 
-from qdpg.algorithms.algorithm import (
-    Clock,
-    Counted,
-    Family,
-    Footprint,
-    Generation,
-    arrays_to_tree,
-    tree_to_arrays,
-    with_prefix,
-    without_prefix,
-)
+from qdpg.algorithms.algorithm import Family, Footprint, Generation
+from qdpg.algorithms.archive import ArchiveAlgorithm
+from qdpg.algorithms.pieces import count_cells
+from qdpg.emitters.iso_line import IsoLine, IsoLineSettings
+from qdpg.emitters.learner import Networks
 from qdpg.errors import UserError
-from qdpg.learn.networks import count_parameters, init_mlp, init_population
-from qdpg.learn.variation import iso_line
-from qdpg.memory.elites import Elites
-from qdpg.play.acting import NO_NOISE
+from qdpg.learn.networks import count_parameters
 from qdpg.play.rollouts import Rollouts
+from qdpg.ranges import Cells, Count, NotNegative, Widths
 from qdpg.tasks.task import TaskSpec
 
 
@@ -47,12 +37,12 @@ class Config:
         cells: Cells per dimension of the grid, or the number of cells of a centroidal Voronoi tessellation.
     """
 
-    population: int = 100
-    initial_policies: int = 500
-    hidden: tuple[int, ...] = (64, 32)
-    iso_sigma: float = 0.01
-    line_sigma: float = 0.2
-    cells: tuple[int, ...] | int = (5, 5)
+    population: Count = 100
+    initial_policies: Count = 500
+    hidden: Widths = (64, 32)
+    iso_sigma: NotNegative = 0.01
+    line_sigma: NotNegative = 0.2
+    cells: Cells = (5, 5)
 
 
 def preset(name: str, task: str, algorithm: str = "map-elites") -> Config:
@@ -76,24 +66,16 @@ def preset(name: str, task: str, algorithm: str = "map-elites") -> Config:
     )
 
 
-class State(NamedTuple):
-    """All that MAP-Elites remembers besides its elites."""
-
-    generation: int
-    steps: int
-
-
 def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
     """What a run will take, known before anything is allocated."""
     policy = 4 * count_parameters(spec.observation_size, *config.hidden, spec.action_size)
-    cells = config.cells if isinstance(config.cells, int) else math.prod(config.cells)
-    elites = cells * (policy + 4 * spec.descriptor_size + 64)
+    elites = count_cells(config.cells) * (policy + 4 * spec.descriptor_size + 64)
     most = max(config.population, config.initial_policies)
     episodes = most * spec.horizon * 8 * (spec.descriptor_size + 2)  # rewards and descriptors, twice
     return Footprint(memory=3 * elites + 6 * most * policy + episodes, checkpoint=elites + 4096, replay=0)
 
 
-class MapElites(Counted):
+class MapElites(ArchiveAlgorithm):
     """MAP-Elites on a grid or on a tessellation."""
 
     def __init__(self, spec: TaskSpec, config: Config, seed: int, name: str = "map-elites") -> None:
@@ -108,51 +90,26 @@ class MapElites(Counted):
         Raises:
             UserError: The settings make no sense.
         """
-        if min(config.population, config.initial_policies) < 1:
-            raise UserError(f"{name} needs a population and initial_policies of at least 1.")
         if isinstance(config.cells, int) != (name == "cvt-map-elites"):
             raise UserError(
                 "cells of map-elites is one number per descriptor, that of cvt-map-elites a single number; "
                 f"{config.cells} does not fit {name}."
             )
-        self.spec, self.config, self.seed, self.name = spec, config, seed, name
-        self.sizes = (spec.observation_size, *config.hidden, spec.action_size)
-        self.elites = Elites(spec, init_mlp(jax.random.key(0), self.sizes), config.cells, seed)
-        self.replay, self.clock = None, Clock()
-        self._state = State(0, 0)
-
-    def ask(self, stop: Callable[[], bool] = lambda: False) -> Generation:
-        """Draw random policies at first, then vary elites."""
-        config, rng = self.config, np.random.default_rng([self.seed, self.generation])
-        if self.generation == 0:
-            population = init_population(jax.random.key(self.seed), config.initial_policies, self.sizes)
-        else:
-            parents, others = (self.elites.sample(rng, config.population) for _ in range(2))
-            population = iso_line(parents, others, rng, config.iso_sigma, config.line_sigma)
-        seeds = rng.integers(2**31, size=len(population.biases[0]))
-        return Generation(population, seeds, NO_NOISE, record=False)
+        emitter = IsoLine(config.population, IsoLineSettings(config.iso_sigma, config.line_sigma))
+        super().__init__(Networks(spec, config.hidden), config, seed, name, [emitter])
 
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
-        """Offer the policies to the grid."""
+        """Offer the policies to the archive."""
         with self.clock.time("memory"):
-            status = self.elites.add(generation.population, rollouts, self.generation)
-        self._state = State(self.generation + 1, self.steps + rollouts.steps)
+            status = self.elites.add(generation.candidates.policies, rollouts, self.generation)
         last = rollouts.last_rewards * self.spec.fitness_scale
-        return {
-            "new_cells": int((status == 2).sum()),
-            "improved_cells": int((status == 1).sum()),
+        return self.remember(generation, rollouts, 0, status) | {
             "best_last_reward": last.max(),
             "episodes": {"last_reward": last},
         }
 
-    def state(self) -> dict[str, np.ndarray]:
-        """Everything."""
-        return {**with_prefix("state", tree_to_arrays(self._state)), **with_prefix("elites/", self.elites.data())}
-
-    def load(self, state: dict[str, np.ndarray]) -> None:
-        """Take up a state that `state()` returned."""
-        self._state = State(*map(int, arrays_to_tree(without_prefix("state", state), self._state)))
-        self.elites.load(without_prefix("elites/", state))
+    def _first_key(self) -> jax.Array:
+        return jax.random.key(self.seed)
 
 
 FAMILY = Family(Config, preset, footprint, MapElites)

@@ -1,8 +1,8 @@
 """The ask/tell pair of algorithms that train one policy, or a few side by side, from a replay memory.
 
 A generation: every policy is improved by as many gradient steps as environment steps were played before, times a ratio.
-Then each plays one episode without noise, by which it is judged, and some as a scout, with exploration noise, which
-only fill the replay memory. All of these steps count. The archive of elites keeps the best judged policies and never
+Then each plays one episode without noise, by which it is judged, and some exploration episodes, with noise, which only
+fill the replay memory. All of these steps count. The archive of elites keeps the best judged policies and never
 feeds anything back, so with a single cell the user is handed the best policy of the run; how good the latest one is
 stands in the deterministic evaluations of the training loop.
 """
@@ -22,17 +22,15 @@ from qdpg.algorithms.pieces import (
     check_finite,
     draw_seeds,
     generation_key,
-    join_policies,
     pack_state,
-    repeat_policies,
     unpack_state,
 )
-from qdpg.errors import UserError
-from qdpg.learn.networks import MLP, deterministic, init_mlp
+from qdpg.emitters.episodes import make_episodes
+from qdpg.learn.networks import MLP, deterministic, init_mlp, join_policies, repeat_policies
 from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay
-from qdpg.play.acting import Noise
 from qdpg.play.rollouts import Rollouts
+from qdpg.ranges import Correlation, Count, CountOrNone, NotNegative, Widths
 from qdpg.tasks.task import TaskSpec
 
 
@@ -45,20 +43,20 @@ class OffPolicyConfig:
         replay_size: Rows of the replay memory.
         gradient_steps_ratio: Gradient steps of every policy per environment step of all.
         start_steps: Environment steps played at random before anything is learned.
-        scouts: Episodes with exploration noise per policy and generation, beside the one without.
+        exploration_episodes: Episodes with noise per policy and generation, beside the one without.
         exploration_noise: σ of their action noise, in units of the largest action.
         noise_correlation: Of that noise between successive steps; 0 is white noise.
         reward_scale: Factor on the environment's reward in the critics' eyes (fitness is untouched).
     """
 
-    hidden: tuple[int, ...] = (256, 256)
-    replay_size: int = 1_000_000
-    gradient_steps_ratio: float = 1.0
-    start_steps: int = 25_000
-    scouts: int = 1
-    exploration_noise: float = 0.1
-    noise_correlation: float = 0.0
-    reward_scale: float = 1.0
+    hidden: Widths = (256, 256)
+    replay_size: Count = 1_000_000
+    gradient_steps_ratio: NotNegative = 1.0
+    start_steps: CountOrNone = 25_000
+    exploration_episodes: Count = 1
+    exploration_noise: NotNegative = 0.1
+    noise_correlation: Correlation = 0.0
+    reward_scale: NotNegative = 1.0
 
 
 class State(NamedTuple):
@@ -96,8 +94,6 @@ class OffPolicy(Counted, ABC):
             cells: Of the archive that keeps the best judged policies; None means a single one.
             labels: Numbers that `_label` puts behind each observation in the replay memory.
         """
-        if config.scouts < 1:
-            raise UserError(f"{self.name} explores with its scouts; give at least one.")
         cells = (1,) * spec.descriptor_size if cells is None else cells
         self.spec, self.config, self.seed, self.clock = spec, config, seed, Clock()
         self.policy_sizes = (spec.observation_size, *config.hidden, spec.action_size)
@@ -110,7 +106,7 @@ class OffPolicy(Counted, ABC):
         self._state = State(0, 0, 0, learners, self._init_extra(learners, jax.random.fold_in(start, policies)))
 
     def ask(self, stop: Callable[[], bool] = lambda: False) -> Generation:
-        """Improve every policy; propose each to be judged, and to scout."""
+        """Improve every policy; propose each to be judged, and to explore."""
         config, rng = self.config, np.random.default_rng([self.seed, self.generation])
         learners, notes = self._state.learners, None
         is_warm = self.steps >= config.start_steps and self.replay.transitions > 0
@@ -120,29 +116,28 @@ class OffPolicy(Counted, ABC):
             with self.clock.time("gradients"):
                 learners, notes = self._improve(learners, key, steps, stop)
         policies = join_policies(*(self._policy(learner) for learner in learners))
-        judged = len(policies.biases[0])
-        scouts = judged * config.scouts
+        judged = len(policies)
         # A policy of zeros stands still, so that its noise is what it does.
-        scouting = repeat_policies(policies if is_warm else jax.tree.map(np.zeros_like, policies), scouts)
-        population = join_policies(policies, scouting)
-        check_finite(self.generation, population, {"quality": learners})
-        sigma = config.exploration_noise if is_warm else self.warm_up_noise
-        levels = np.array([0.0] * judged + [sigma] * scouts, np.float32)
-        noise = Noise(levels, config.noise_correlation if is_warm else 0.0)
-        return Generation(population, draw_seeds(rng, len(levels)), noise, (learners, notes), scouts)
+        explorers = policies if is_warm else jax.tree.map(np.zeros_like, policies)
+        exploring = repeat_policies(explorers, judged * config.exploration_episodes)
+        check_finite(self.generation, policies, {"quality": learners})
+        seeds, rest = np.split(draw_seeds(rng, judged + len(exploring)), [judged])
+        exploration = make_episodes(exploring, rest, config.exploration_noise if is_warm else self.warm_up_noise)
+        correlation = config.noise_correlation if is_warm else 0.0
+        return Generation(make_episodes(policies, seeds), exploration, correlation, (learners, notes))
 
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
         """Store the transitions in the replay memory, and the best judged policies among the elites."""
         old, (learners, notes) = self._state, generation.learned
         with self.clock.time("memory"):
             self.replay.insert(self._label(rollouts))
-            judged = rollouts.first(len(rollouts.seeds) - generation.scouts)
-            self.elites.add(deterministic(generation.candidates()), judged, self.generation)
+            judged, explored = generation.split(rollouts)
+            self.elites.add(deterministic(generation.candidates.policies), judged, self.generation)
         extra, told = self._remember(learners, notes, rollouts)
         self._state = State(old.generation + 1, old.steps + rollouts.steps, rollouts.steps, learners, extra)
         return {
             "judged_fitness": judged.fitness.max(),
-            "scouts_median": np.median(rollouts.fitness[-generation.scouts :]),
+            "exploration_median": np.median(explored.fitness),
             "transitions": self.replay.transitions,
             **told,
         }

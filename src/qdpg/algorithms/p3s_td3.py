@@ -92,7 +92,7 @@ def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
     """What a run will take, known before anything is allocated."""
     policy = count_parameters(spec.observation_size, *config.hidden, spec.action_size)
     others = policy + 2 * _RECENT * config.learners + 16
-    episodes = config.learners * (1 + config.scouts)
+    episodes = config.learners * (1 + config.exploration_episodes)
     return td3_footprint(spec, config.hidden, config.replay_size, config.cells, config.learners, episodes, others)
 
 
@@ -146,7 +146,7 @@ class P3S(TD3):
         best, change = np.mean(others, axis=0) if others else (np.nan, np.nan)
         if others:
             beta = adapt_beta(beta, best, change, self.config.rho, self.config.least_distance)
-        # Before anything is learned, scouts play at random and say nothing about their learner.
+        # Before anything is learned, exploration episodes are random and say nothing about their learner.
         own = rollouts.returns if notes is not None else rollouts.returns[:number]
         returns = np.concatenate([guide.returns, own.reshape(-1, number).T], axis=1)[:, -_RECENT:]
         leader = int(np.argmax(np.nanmean(returns, axis=1)))

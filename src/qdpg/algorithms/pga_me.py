@@ -1,38 +1,57 @@
-"""Policy Gradient Assisted MAP-Elites (Nilsson and Cully, GECCO 2021): QD-PG's machinery with one objective, quality.
+"""Policy Gradient Assisted MAP-Elites (Nilsson and Cully, GECCO 2021).
 
-Half of the offspring are bred by iso+line variation, the others climb critics that a greedy actor trains; the greedy
+Half of the offspring are made by iso+line variation; the others climb critics that a greedy actor trains. The greedy
 actor lives on from generation to generation and is played in each.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-import numpy as np
-
-from qdpg.algorithms import qd_pg
-from qdpg.algorithms.algorithm import Family
-from qdpg.algorithms.qd_pg import QDPG
+from qdpg.algorithms.algorithm import Family, Generation
+from qdpg.algorithms.archive import ArchiveAlgorithm
+from qdpg.algorithms.pieces import engine_settings
+from qdpg.algorithms.qd_pg_checks import check_settings, find_idle, footprint
+from qdpg.emitters.emitter import Emitter
+from qdpg.emitters.iso_line import IsoLine, IsoLineShare
+from qdpg.emitters.learner import Networks
+from qdpg.emitters.objective import GradientObjective
+from qdpg.emitters.policy_gradient import PolicyGradient
+from qdpg.learn.td3 import TD3Options, TD3Settings
+from qdpg.memory.replay import Replay
+from qdpg.play.rollouts import Rollouts
+from qdpg.ranges import Cells, Count, NotNegative, Widths
+from qdpg.tasks.task import TaskSpec
 
 
 @dataclass(frozen=True)
-class Config(qd_pg.Config):
-    """Settings of PGA-ME: those of QD-PG, and two more. Defaults are its authors' (ollebompa/PGA-MAP-Elites).
+class Config(TD3Options):
+    """Settings of PGA-ME. Defaults are its authors' (ollebompa/PGA-MAP-Elites).
 
     Attributes:
+        population: Offspring per generation.
+        initial_policies: Random policies to start from.
+        hidden: Hidden layers of policies and critics.
+        replay_size: Rows of the replay memory.
+        cells: Cells per dimension of the archive, or one number for a centroidal Voronoi tessellation.
         critic_steps: Gradient steps of critics and greedy actor per generation, whatever was played.
-        offspring_rate: Learning rate of the climbing offspring; `actor_rate` is the greedy actor's.
         greedy_steps: Gradient steps of each climbing offspring (QDax: 100).
+        offspring_rate: Learning rate of the climbing offspring; `actor_rate` is the greedy actor's.
+        iso_line: The other offspring, and what share of all they are.
+        quality: Of the greedy actor and of the climbing offspring; PGA-ME itself has no exploration episodes.
     """
 
-    population: int = 100
-    hidden: tuple[int, ...] = (256, 256)
-    greedy_actor: bool = True
-    genetic_share: float = 0.5
-    greedy_steps: int = 10
-    initial_policies: int = 500
-    critic_steps: int = 300
-    offspring_rate: float = 1e-3
+    population: Count = 100
+    initial_policies: Count = 500
+    hidden: Widths = (256, 256)
+    replay_size: Count = 1_000_000
+    cells: Cells = (5, 5)
+    critic_steps: Count = 300
+    greedy_steps: Count = 10
+    offspring_rate: NotNegative = 1e-3
+    iso_line: IsoLineShare = field(default_factory=lambda: IsoLineShare(share=0.5))
+    quality: GradientObjective = field(default_factory=GradientObjective)
 
 
 def preset(name: str, task: str, algorithm: str = "pga-me") -> Config:
@@ -41,13 +60,13 @@ def preset(name: str, task: str, algorithm: str = "pga-me") -> Config:
     "paper" is PGA-ME's own, with about three times the cells of QD-PG's grids, as the QD-PG paper says. "tuned" has
     generations of ten on point-maze, so that the critics learn as often as QD-PG's there, with its scale of rewards and
     networks, and wider variation, which small networks stand; on the ants generations of twenty, and QD-PG's networks
-    and minibatches there. Scouts, which PGA-ME does not have, play with noise for the replay memory alone: from
-    deterministic episodes only, the critics hardly learn what other actions are worth.
+    and minibatches there. Exploration episodes, which PGA-ME does not have, play with noise for the replay memory
+    alone: from deterministic episodes only, the critics hardly learn what other actions are worth.
     """
+    paper = Config(cells=(9, 9) if task == "point-maze" else (12, 12))
+    if name == "paper":
+        return paper
     if task == "point-maze":
-        paper = Config(cells=(9, 9))
-        if name == "paper":
-            return paper
         return replace(
             paper,
             hidden=(64, 32),
@@ -58,17 +77,10 @@ def preset(name: str, task: str, algorithm: str = "pga-me") -> Config:
             critic_rate=1e-3,
             batch_size=100,
             softness=0.01,
-            reward_scale=0.05,
-            iso_sigma=0.01,
-            line_sigma=0.2,
+            iso_line=IsoLineShare(share=0.5, iso_sigma=0.01, line_sigma=0.2),
             replay_size=250_000,
-            visited_threshold=0.01,
-            scouts=4,
-            scout_noise=0.3,
+            quality=GradientObjective(reward_scale=0.05, exploration_episodes=4, exploration_noise=0.3),
         )
-    paper = Config(cells=(12, 12), visited_threshold=0.1)
-    if name == "paper":
-        return paper
     return replace(
         paper,
         hidden=(128, 128),
@@ -81,16 +93,47 @@ def preset(name: str, task: str, algorithm: str = "pga-me") -> Config:
     )
 
 
-class PGAME(QDPG):
+def make_emitters(networks: Networks, config: Config) -> list[Emitter]:
+    """Half of the offspring climb for quality, half are varied."""
+    varied = round(config.iso_line.share * config.population)
+    settings = engine_settings(TD3Settings, config, discount=config.quality.discount)
+    climbing = PolicyGradient(
+        "quality",
+        config.quality,
+        (1.0, 0.0),
+        config.population - varied,
+        networks,
+        settings,
+        greedy_steps=config.greedy_steps,
+        offspring_rate=config.offspring_rate,
+    )
+    return [climbing, IsoLine(varied, config.iso_line)] if varied else [climbing]
+
+
+class PGAME(ArchiveAlgorithm):
     """PGA-ME."""
 
-    config: Config
+    replay: Replay
 
-    def _gradient_steps(self) -> int:
+    def __init__(self, spec: TaskSpec, config: Config, seed: int, name: str = "pga-me") -> None:
+        """Start with empty memories and fresh critics; see `ArchiveAlgorithm` for the arguments."""
+        check_settings(spec, config, name)
+        networks = Networks(spec, config.hidden)
+        super().__init__(networks, config, seed, name, make_emitters(networks, config))
+        self.replay = Replay(config.replay_size, spec.observation_size, spec.action_size, spec.descriptor_size)
+
+    def gradient_steps(self) -> int:
+        """Always as many."""
         return self.config.critic_steps
 
-    def _rates(self, objective: str, number: int, rng: np.random.Generator) -> np.ndarray:
-        return np.full(number, self.config.offspring_rate)
+    def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
+        """Store the transitions in the replay memory, and the policies in the archive."""
+        candidates, _ = generation.split(rollouts)
+        with self.clock.time("memory"):
+            self.replay.insert(rollouts)
+            status = self.elites.add(generation.candidates.policies, candidates, self.generation)
+        told = self.remember(generation, rollouts, rollouts.steps, status)
+        return told | {"transitions": self.replay.transitions}
 
 
-FAMILY = Family(Config, preset, qd_pg.footprint, PGAME)
+FAMILY = Family(Config, preset, footprint, PGAME, find_idle)

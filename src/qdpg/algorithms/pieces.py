@@ -1,25 +1,23 @@
-"""What several algorithms need: keys and seeds, climbing with a look up now and then, state, checks, arithmetic."""
+"""What several algorithms need: keys and seeds, state, checks, arithmetic."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
 import numpy as np
 
-from qdpg.algorithms.algorithm import Footprint, Stopped, arrays_to_tree, tree_to_arrays, with_prefix, without_prefix
+from qdpg.algorithms.algorithm import Footprint, arrays_to_tree, tree_to_arrays, with_prefix, without_prefix
 from qdpg.errors import DivergedError
 from qdpg.learn.networks import MLP, count_parameters, flatten_population
-from qdpg.learn.td3 import Actors, Critics, TD3Settings, improve
+from qdpg.learn.td3 import TD3Settings
 from qdpg.memory.elites import Elites
-from qdpg.memory.replay import ReplayView, replay_bytes
+from qdpg.memory.replay import replay_bytes
 from qdpg.tasks.task import TaskSpec
 
 T = TypeVar("T")
-CHUNK = 400  # actor steps between two looks at whether to stop; does not change results
 
 
 def generation_key(seed: int, generation: int) -> jax.Array:
@@ -32,6 +30,11 @@ def draw_seeds(rng: np.random.Generator, number: int) -> np.ndarray:
     return rng.integers(2**31, size=number)
 
 
+def count_cells(cells: tuple[int, ...] | int) -> int:
+    """Cells of a grid or of a tessellation."""
+    return cells if isinstance(cells, int) else math.prod(cells)
+
+
 def td3_settings(config: Any, **changes: Any) -> TD3Settings:
     """The part of an algorithm's settings that the engine takes, with `changes`."""
     return engine_settings(TD3Settings, config, **changes)
@@ -42,84 +45,6 @@ def engine_settings(kind: type[T], config: Any, **changes: Any) -> T:
     known = {field.name for field in dataclasses.fields(config)}
     shared = {f.name: getattr(config, f.name) for f in dataclasses.fields(kind) if f.name in known}  # type: ignore[arg-type]
     return kind(**(shared | changes))
-
-
-def climb(
-    actors: Actors,
-    critics: Critics,
-    replay: ReplayView,
-    weights: jax.Array,
-    key: jax.Array,
-    steps: int,
-    stop: Callable[[], bool],
-    *,
-    settings: TD3Settings,
-    chunk: int = CHUNK,
-    watch: Callable[[Actors], None] = lambda actors: None,
-    **options: Any,
-) -> tuple[Actors, Critics]:
-    """Take `steps` gradient steps with `improve`, looking up now and then.
-
-    Args:
-        actors: See `improve`, as for all that is not explained here.
-        critics: See there.
-        replay: See there.
-        weights: See there.
-        key: See there.
-        steps: Steps in all.
-        stop: Asked after every chunk.
-        settings: See there.
-        chunk: Blocks of `settings.delay` steps that are taken at once.
-        watch: Called with the actors after every chunk.
-        options: Handed on to `improve`.
-
-    Raises:
-        Stopped: `stop()` became true.
-    """
-
-    def take(learner: tuple[Actors, Critics], first: int, number: int) -> tuple[Actors, Critics]:
-        return improve(*learner, replay, weights, key, first, number, settings=settings, **options)
-
-    return in_chunks(take, (actors, critics), steps, chunk * settings.delay, stop, lambda learner: watch(learner[0]))
-
-
-def in_chunks(
-    take: Callable[[T, int, int], T],
-    learner: T,
-    steps: int,
-    length: int,
-    stop: Callable[[], bool],
-    watch: Callable[[T], None] = lambda learner: None,
-) -> T:
-    """Take `steps` gradient steps, `length` at a time.
-
-    Args:
-        take: Maps a learner, the number of steps already taken and the number to take now to the improved learner.
-        learner: Whatever is improved.
-        steps: Steps in all.
-        length: Steps between two looks up.
-        stop: Asked after every chunk.
-        watch: Called with the learner after every chunk.
-
-    Raises:
-        Stopped: `stop()` became true.
-    """
-    for first in range(0, steps, length):
-        learner = jax.block_until_ready(take(learner, first, min(length, steps - first)))
-        watch(learner)
-        if stop():
-            raise Stopped
-    return learner
-
-
-def repeat_policies(population: MLP, number: int) -> MLP:
-    """`number` copies of policies of a population, in turn."""
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[np.arange(number) % len(leaf)], population)
-
-
-def join_policies(*populations: MLP) -> MLP:
-    """Join populations of the same shape."""
-    return jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves]), *populations)
 
 
 def check_finite(generation: int, population: MLP, critics: dict[str, Any]) -> None:
@@ -191,7 +116,7 @@ def replay_footprint(
     """
     policy = count_parameters(spec.observation_size, *hidden, spec.action_size)
     # An elite is its policy and a few numbers.
-    elites = (cells if isinstance(cells, int) else math.prod(cells)) * (policy + 16 + spec.descriptor_size)
+    elites = count_cells(cells) * (policy + 16 + spec.descriptor_size)
     state = 4 * (numbers + elites) + 1024
     replay = replay_bytes(replay_size, spec.observation_size + labels, spec.action_size, spec.descriptor_size)
     return Footprint(memory=replay + 3 * state + 16 * population * policy, checkpoint=state, replay=replay)

@@ -4,11 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from qdpg.algorithms import agac, cem_rl, diayn, map_elites, me_es, ns_es, p3s_td3, pga_me, qd_pg, rnd, sac, td3
+from qdpg.algorithms import (
+    agac,
+    cem_rl,
+    dc_qd_pg,
+    diayn,
+    map_elites,
+    me_es,
+    ns_es,
+    p3s_td3,
+    pga_me,
+    qd_pg,
+    rnd,
+    sac,
+    td3,
+)
 from qdpg.algorithms.algorithm import Algorithm, Family, Footprint
 from qdpg.errors import UserError
 from qdpg.options import replace_options
@@ -33,10 +48,11 @@ class Entry:
 
 
 ALGORITHMS = {
-    "qd-pg": Entry("Quality-Diversity Policy Gradient", True, True, True, True, True, qd_pg.FAMILY),
-    "qd-pg-sum": Entry("QD-PG on the sum of both rewards", True, True, True, True, True, qd_pg.FAMILY),
-    "d-pg": Entry("QD-PG with the diversity gradient only", False, True, True, True, True, qd_pg.FAMILY),
-    "q-pg": Entry("QD-PG with the quality gradient only", True, False, True, True, True, qd_pg.FAMILY),
+    "qd-pg": Entry("Quality-Diversity Policy Gradient", True, True, True, True, True, qd_pg.FAMILIES["qd-pg"]),
+    "qd-pg-sum": Entry("QD-PG on the sum of both rewards", True, True, True, True, True, qd_pg.FAMILIES["qd-pg-sum"]),
+    "d-pg": Entry("QD-PG with the diversity gradient only", False, True, True, True, True, qd_pg.FAMILIES["d-pg"]),
+    "q-pg": Entry("QD-PG with the quality gradient only", True, False, True, True, True, qd_pg.FAMILIES["q-pg"]),
+    "dc-qd-pg": Entry("Direction-conditioned QD-PG", True, True, True, True, True, dc_qd_pg.FAMILY),
     "td3": Entry("Twin Delayed DDPG", True, False, False, False, False, td3.FAMILY),
     "sac": Entry("Soft actor-critic", True, False, False, False, False, sac.FAMILY),
     "rnd": Entry("TD3 with random network distillation", True, True, False, False, False, rnd.FAMILY),
@@ -67,8 +83,19 @@ def make_config(algorithm: str, preset: str, task: str, settings: Mapping[str, A
         raise UserError(f"there is no algorithm {algorithm!r}; {hint}")
     if preset not in PRESETS:
         raise UserError(f"there is no preset {preset!r}; there are: {', '.join(PRESETS)}.")
-    config = ALGORITHMS[algorithm].family.preset(preset, task, algorithm)
-    return replace_options(config, settings, f"algorithm {algorithm!r}")
+    family = ALGORITHMS[algorithm].family
+    start = family.preset(preset, task, algorithm)
+    config = replace_options(start, settings, f"algorithm {algorithm!r}")
+    idle = family.find_idle(config)
+    for name in settings:
+        if name in idle and _get(config, name) != _get(start, name):
+            raise UserError(f"{name} would do nothing, since {idle[name]}; leave it out, or change that too.")
+    return config
+
+
+def _get(config: Any, name: str) -> Any:
+    """The value of a setting, whose name may have dots."""
+    return functools.reduce(getattr, name.split("."), config)
 
 
 def make_algorithm(name: str, spec: TaskSpec, config: Any, seed: int) -> Algorithm:

@@ -5,7 +5,6 @@ The QD-PG paper does not say which agent gets the bonus; here it is the TD3 that
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,7 @@ from qdpg.algorithms.td3 import TD3, Learner, tune
 from qdpg.algorithms.td3 import Config as TD3Config
 from qdpg.learn.distillation import Distillation, init_distillation, make_bonus, observe, train_predictor
 from qdpg.learn.networks import count_parameters
+from qdpg.learn.transitions import Minibatches, WithBonus
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import TaskSpec
 
@@ -55,8 +55,8 @@ def preset(name: str, task: str, algorithm: str = "rnd") -> Config:
 def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
     """What a run will take, known before anything is allocated."""
     network = count_parameters(spec.observation_size, *config.bonus_hidden, config.embedding)
-    others = 4 * network + 4 * spec.observation_size + 2 * (1 + config.scouts) + 16
-    return td3_footprint(spec, config.hidden, config.replay_size, 1, 1, 1 + config.scouts, others)
+    others = 4 * network + 4 * spec.observation_size + 2 * (1 + config.exploration_episodes) + 16
+    return td3_footprint(spec, config.hidden, config.replay_size, 1, 1, 1 + config.exploration_episodes, others)
 
 
 class RND(TD3):
@@ -70,11 +70,10 @@ class RND(TD3):
 
     def _init_extra(self, learners: tuple[Learner, ...], key: jax.Array) -> Distillation:
         sizes = (self.spec.observation_size, *self.config.bonus_hidden, self.config.embedding)
-        return init_distillation(key, sizes, len(learners) * (1 + self.config.scouts))
+        return init_distillation(key, sizes, len(learners) * (1 + self.config.exploration_episodes))
 
-    def _climb(self, learner: Learner, key: jax.Array, steps: int, stop: Callable[[], bool], **options: Any) -> Learner:
-        bonus = make_bonus(self._state.extra, self.config.beta)
-        return super()._climb(learner, key, steps, stop, bonus=bonus, **options)
+    def _minibatches(self) -> Minibatches:
+        return WithBonus(super()._minibatches(), make_bonus(self._state.extra, self.config.beta))
 
     def _remember(
         self, learners: tuple[Learner, ...], notes: Any, rollouts: Rollouts

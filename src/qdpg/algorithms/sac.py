@@ -16,13 +16,15 @@ import numpy as np
 
 from qdpg.algorithms.algorithm import Family, Footprint
 from qdpg.algorithms.off_policy import OffPolicy, OffPolicyConfig
-from qdpg.algorithms.pieces import CHUNK, engine_settings, in_chunks, replay_footprint
+from qdpg.algorithms.pieces import engine_settings, replay_footprint
 from qdpg.algorithms.td3 import tune
 from qdpg.errors import UserError
+from qdpg.learn.climbing import CHUNK, in_chunks
 from qdpg.learn.discriminator import Discriminator
 from qdpg.learn.networks import LOG_DEVIATION, MLP, count_parameters, init_mlp
 from qdpg.learn.sac import Agent, SACSettings, improve, init_agent
 from qdpg.play.rollouts import Rollouts
+from qdpg.ranges import Count
 from qdpg.tasks.task import TaskSpec
 
 
@@ -34,11 +36,11 @@ class Config(OffPolicyConfig, SACSettings):
 
     Attributes:
         exploration_noise: In units of the policy's own standard deviation; 1 is the policy itself.
-        scouts: SAC learns from what its policy does at random; with only every second episode at random it learned
-            HalfCheetah more slowly (docs/results/against-sb3.md).
+        exploration_episodes: SAC learns from what its policy does at random; with only every second episode at random
+            it learned HalfCheetah more slowly (docs/results/against-sb3.md).
     """  # noqa: D205
 
-    scouts: int = 4
+    exploration_episodes: Count = 4
     start_steps: int = 5_000
     exploration_noise: float = 1.0
 
@@ -54,8 +56,8 @@ def preset(name: str, task: str, algorithm: str = "sac") -> Config:
         return Config()
     tuned = tune(Config(), task)
     if task == "point-maze":
-        return replace(tuned, scouts=1, start_temperature=0.05, temperature_rate=1e-3)
-    return replace(tuned, scouts=1) if task.startswith("ant-") else tuned
+        return replace(tuned, exploration_episodes=1, start_temperature=0.05, temperature_rate=1e-3)
+    return replace(tuned, exploration_episodes=1) if task.startswith("ant-") else tuned
 
 
 class Learner(NamedTuple):
@@ -76,7 +78,7 @@ def sac_numbers(spec: TaskSpec, config: Config, skills: int = 0) -> int:
 def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
     """What a run will take, known before anything is allocated."""
     numbers = sac_numbers(spec, config)
-    return replay_footprint(spec, config.hidden, config.replay_size, 1, numbers, 1 + config.scouts)
+    return replay_footprint(spec, config.hidden, config.replay_size, 1, numbers, 1 + config.exploration_episodes)
 
 
 class SAC(OffPolicy):

@@ -14,18 +14,26 @@ import jax.numpy as jnp
 
 from qdpg.algorithms.algorithm import Family, Footprint
 from qdpg.algorithms.off_policy import OffPolicy, OffPolicyConfig
-from qdpg.algorithms.pieces import climb, td3_footprint, td3_settings
+from qdpg.algorithms.pieces import td3_footprint, td3_settings
+from qdpg.learn.climbing import climb
 from qdpg.learn.networks import MLP, init_population
-from qdpg.learn.td3 import Actors, Critics, TD3Settings, init_actors, init_critics
+from qdpg.learn.td3 import ActorCriticSettings, Actors, Critics, TD3Options, init_actors, init_critics
+from qdpg.learn.transitions import Minibatches, UniformMinibatches
+from qdpg.ranges import Count
 from qdpg.tasks.task import TaskSpec
 
 
 @dataclass(frozen=True)
-class Config(OffPolicyConfig, TD3Settings):
+class Config(OffPolicyConfig, ActorCriticSettings, TD3Options):
     """Settings of TD3. All defaults are those of its authors' code (sfujim/TD3): Adam at 3·10⁻⁴, minibatches of 256,
     γ 0.99, τ 0.005, two critic steps per actor step, target noise 0.2 clipped at 0.5, two hidden layers of 256, 10⁶
     transitions, 25,000 steps at random, exploration noise 0.1, one update per environment step.
+
+    Attributes:
+        delay: Critic steps per actor step.
     """  # noqa: D205
+
+    delay: Count = 2
 
 
 def preset(name: str, task: str, algorithm: str = "td3") -> Config:
@@ -69,7 +77,7 @@ class Learner(NamedTuple):
 
 def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
     """What a run will take, known before anything is allocated."""
-    return td3_footprint(spec, config.hidden, config.replay_size, 1, 1, 1 + config.scouts)
+    return td3_footprint(spec, config.hidden, config.replay_size, 1, 1, 1 + config.exploration_episodes)
 
 
 class TD3(OffPolicy):
@@ -97,9 +105,12 @@ class TD3(OffPolicy):
 
     def _climb(self, learner: Learner, key: jax.Array, steps: int, stop: Callable[[], bool], **options: Any) -> Learner:
         """Take `steps` gradient steps with a learner; `options` are those of the engine."""
-        weights = jnp.array([self.config.reward_scale, 0.0])
-        view, settings = self.replay.view(), td3_settings(self.config)
-        return Learner(*climb(*learner, view, weights, key, steps, stop, settings=settings, **options))
+        settings = td3_settings(self.config)
+        return Learner(*climb(*learner, self._minibatches(), key, steps, stop, settings=settings, **options))
+
+    def _minibatches(self) -> Minibatches:
+        """What draws the transitions to learn from."""
+        return UniformMinibatches(self.replay.view(), jnp.array([self.config.reward_scale, 0.0]))
 
 
 FAMILY = Family(Config, preset, footprint, TD3)

@@ -21,7 +21,8 @@ from qdpg.bench.timing import time_alternating
 from qdpg.bench.torch_peer import make_torch
 from qdpg.learn.networks import init_population
 from qdpg.learn.td3 import TD3Settings, improve, init_actors, init_critics
-from qdpg.memory.replay import CONTINUES, REWARD, Replay
+from qdpg.learn.transitions import CONTINUES, REWARD, UniformMinibatches
+from qdpg.memory.replay import Replay
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ def make_ours(workload: Workload, replay: Replay) -> Callable[[], Any]:
 
     def improve_half(i: int) -> None:
         key, weights = jax.random.key(i, impl="rbg"), jnp.array([1.0 - i, float(i)])
-        result = improve(halves[i], critics, replay.view(), weights, key, 0, w.steps, settings=settings)
+        minibatches = UniformMinibatches(replay.view(), weights)
+        result = improve(halves[i], critics, minibatches, key, 0, w.steps, settings=settings)
         jax.block_until_ready(result)
 
     return lambda: list(pool.map(improve_half, range(2)))

@@ -52,6 +52,10 @@ class MLP(eqx.Module):
     hidden: Activation = eqx.field(static=True, default="relu")
     output: Activation = eqx.field(static=True, default="tanh")
 
+    def __len__(self) -> int:
+        """Networks that are stacked, N."""
+        return len(self.biases[0])
+
     @property
     def sizes(self) -> tuple[int, ...]:
         """Widths from input to output."""
@@ -167,3 +171,18 @@ def unflatten_population(vectors: np.ndarray, template: MLP) -> MLP:
     parts = np.split(vectors, ends[:-1], axis=1)
     stacked = [part.reshape(len(vectors), *leaf.shape) for part, leaf in zip(parts, leaves, strict=True)]
     return jax.tree.unflatten(structure, stacked)
+
+
+def join_policies(*populations: MLP) -> MLP:
+    """Join populations of the same shape."""
+    return jax.tree.map(lambda *leaves: np.concatenate([np.asarray(leaf) for leaf in leaves]), *populations)
+
+
+def take_policies(population: MLP, rows: np.ndarray | slice) -> MLP:
+    """The policies in `rows` of a population; any row may come more than once."""
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[rows], population)
+
+
+def repeat_policies(population: MLP, number: int) -> MLP:
+    """`number` copies of policies of a population, in turn."""
+    return take_policies(population, np.arange(number) % len(population))

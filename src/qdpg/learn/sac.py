@@ -24,16 +24,13 @@ from qdpg.learn.draws import random_normal
 from qdpg.learn.networks import LOG_DEVIATION, LOG_DEVIATION_REACH, MLP
 from qdpg.learn.td3 import (
     ActorCriticSettings,
-    Batch,
     Critics,
     critic_gradient,
     direction,
-    draw_slots,
     init_critics,
     step_critics,
-    take_batch,
 )
-from qdpg.memory.replay import ReplayView
+from qdpg.learn.transitions import Batch, Transitions, draw_slots, successors, take_batch
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,7 @@ def init_agent(key: jax.Array, actor: MLP, critic_sizes: tuple[int, ...], settin
 def improve(
     agent: Agent,
     discriminator: Discriminator | None,
-    replay: ReplayView,
+    replay: Transitions,
     reward_scale: jax.Array,
     key: jax.Array,
     first: jax.Array,
@@ -117,7 +114,7 @@ def improve(
 def _draw(
     agent: Agent,
     discriminator: Discriminator | None,
-    replay: ReplayView,
+    replay: Transitions,
     reward_scale: jax.Array,
     words: jax.Array,
     step: jax.Array,
@@ -128,13 +125,12 @@ def _draw(
     slots = draw_slots(replay, words, step, (settings.batch_size,))
     weights = jnp.array([1.0, 0.0]) * reward_scale
     if discriminator is None:
-        batch = take_batch(replay, weights, slots, (agent.actor.sizes[0], actions))
+        batch = take_batch(replay, weights, slots, actions)
     else:
-        stored = agent.actor.sizes[0] - discriminator.skills + 1  # an observation and the number of its skill
-        plain = take_batch(replay, weights, slots, (stored, actions))
+        plain = take_batch(replay, weights, slots, actions)  # behind each observation the number of its skill
         skills = plain.observation[:, -1].astype(jnp.int32)
         reached = (
-            replay.descriptors[(slots + 1) % len(replay.descriptors)]
+            replay.descriptors[successors(replay, slots)]
             if discriminator.seen == "descriptor"
             else plain.following[:, :-1]
         )

@@ -4,8 +4,8 @@ Twin Delayed DDPG (Fujimoto et al., 2018): targets smoothed with clipped noise, 
 actors updated every `delay` critic steps, targets followed softly. With n = 1 this is TD3 itself; with n > 1 the critic
 gradients of the actors are averaged, as in QD-PG. All functions are pure; the number of steps is not part of any shape.
 
-Two things that variants of TD3 add are optional and cost nothing when they are absent: a bonus on the reward that is
-computed for every minibatch, and a pull of the actors towards another policy. Actors end in a tanh, as TD3's do, or in
+Where minibatches come from, and what reward they hold, is a function that is handed in. A pull of the actors towards
+another policy is optional and costs nothing when it is absent. Actors end in a tanh, as TD3's do, or in
 a linear layer whose output is clipped to the actions' range; these climb by inverting gradients (Hausknecht and Stone,
 2016), so that an action at the end of its range can always come back, which deep in a tanh it cannot.
 """
@@ -13,9 +13,8 @@ a linear layer whose output is clipped to the actions' range; these climb by inv
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,47 +22,71 @@ import numpy as np
 import optax
 
 from qdpg.learn.backprop import forward, input_gradient, parameter_gradient
-from qdpg.learn.draws import random_bits, random_normal
-from qdpg.learn.networks import MLP, Activation, init_population
-from qdpg.memory.replay import CONTINUES, NOVELTY, REWARD, ReplayView
-
-# Which directions in the space of descriptors critics see behind the observation: none; random ones, so that they learn
-# what a step is worth to whoever wants to go there, the more the longer they are; random ones whose length says
-# nothing; or those in which novelty grows fastest.
-Directions = Literal["none", "drawn", "pointing", "novel"]
+from qdpg.learn.draws import random_normal
+from qdpg.learn.networks import MLP, init_population
+from qdpg.learn.transitions import Batch, Minibatches
+from qdpg.ranges import Count, NotNegative, Positive, Share
 
 
 @dataclass(frozen=True)
-class ActorCriticSettings:
-    """What updates with twin critics need to know. Hashable: it is a static argument of compiled functions."""
+class TwinCriticOptions:
+    """What a user may set of updates with twin critics.
 
-    batch_size: int = 256
-    discount: float = 0.99
-    softness: float = 0.005  # τ of the soft target updates
+    Attributes:
+        batch_size: Transitions of each policy's minibatch.
+        softness: τ, the part of the way that targets follow at every step.
+        optimiser: What turns gradients into steps.
+        actor_rate: Learning rate of policies.
+        critic_rate: Learning rate of critics.
+        critic_hidden: Activation in critics; "normed" is a ReLU divided by its layer's root mean square.
+    """
+
+    batch_size: Count = 256
+    softness: Share = 0.005
     optimiser: Literal["adam", "sgd"] = "adam"
-    actor_rate: float = 3e-4
-    critic_rate: float = 3e-4
-    critic_hidden: Activation = "relu"  # activation in critics
+    actor_rate: NotNegative = 3e-4
+    critic_rate: NotNegative = 3e-4
+    critic_hidden: Literal["relu", "normed"] = "relu"
 
 
 @dataclass(frozen=True)
-class TD3Settings(ActorCriticSettings):
-    """What TD3's update needs to know besides."""
+class TD3Options(TwinCriticOptions):
+    """What a user may set of TD3's update besides.
 
-    delay: int = 2  # critic steps per actor step
-    target_noise: float = 0.2  # σ of target policy smoothing, in units of the largest action
-    target_noise_clip: float = 0.5
-    loss: Literal["mean", "sum"] = "mean"  # over the minibatch
-    scale: tuple[float, ...] = ()  # [O] what networks see observations divided by; empty for nothing
-    shaped: bool = False  # whether the novelty reached counts, or what was gained in it; see `gain`
-    reach: float = 1.0  # how far the last layer of actors without a tanh may go; actions end at 1
-    directions: Directions = "none"  # what critics know directions for; see `_draw`
-    quarter_turn: tuple[
-        tuple[tuple[int, int], ...], ...
-    ] = ()  # see `TaskSpec`; then quarters of minibatches are turned
+    Attributes:
+        target_noise: σ of target policy smoothing, in units of the largest action.
+        target_noise_clip: Where that noise is cut.
+        loss: Whether losses are means over the minibatch, or sums.
+    """
+
+    target_noise: NotNegative = 0.2
+    target_noise_clip: NotNegative = 0.5
+    loss: Literal["mean", "sum"] = "mean"
 
 
-Numbers = TypeVar("Numbers", jax.Array, np.ndarray)
+@dataclass(frozen=True)
+class ActorCriticSettings(TwinCriticOptions):
+    """What updates with twin critics need to know. Hashable: it is a static argument of compiled functions.
+
+    Attributes:
+        discount: γ.
+    """
+
+    discount: Share = 0.99
+
+
+@dataclass(frozen=True)
+class TD3Settings(ActorCriticSettings, TD3Options):
+    """What TD3's update needs to know.
+
+    Attributes:
+        delay: Critic steps per actor step.
+        action_bound: How far the last layer of actors without a tanh may go; actions end at 1.
+    """
+
+    delay: Count = 2
+    action_bound: Positive = 1.0
+
 
 _CACHE = 2**19  # bytes, of a core's own cache
 
@@ -92,16 +115,6 @@ class Pull(NamedTuple):
 
     policies: MLP  # n of them, one for each actor
     strength: jax.Array  # [n] float32
-
-
-class Batch(NamedTuple):
-    """Minibatches of n actors; leading axes [n, B], or [B] of one."""
-
-    pair: jax.Array  # observation and action, joined as they are stored
-    observation: jax.Array
-    reward: jax.Array
-    continues: jax.Array  # 0 where the episode really ended, else 1
-    following: jax.Array  # next observation
 
 
 def init_critics(key: jax.Array, sizes: tuple[int, ...], settings: ActorCriticSettings) -> Critics:
@@ -134,8 +147,7 @@ def direction(settings: ActorCriticSettings) -> optax.GradientTransformation:
 def improve(
     actors: Actors,
     critics: Critics,
-    replay: ReplayView,
-    weights: jax.Array,
+    minibatches: Minibatches,
     key: jax.Array,
     first: jax.Array,
     steps: jax.Array,
@@ -143,7 +155,6 @@ def improve(
     settings: TD3Settings,
     train_critics: bool = True,
     train_actors: bool = True,
-    bonus: Callable[[jax.Array], jax.Array] | None = None,
     pull: Pull | None = None,
 ) -> tuple[Actors, Critics]:
     """Take `steps` gradient steps with every actor.
@@ -151,8 +162,7 @@ def improve(
     Args:
         actors: n policies.
         critics: The twin critics they share.
-        replay: Where minibatches come from.
-        weights: [2], of the environment's reward and of the novelty.
+        minibatches: What draws the transitions to learn from, with their rewards.
         key: Random key of the whole improvement.
         first: Number of steps of this improvement already taken, a multiple of `settings.delay`; splitting an
             improvement into several calls does not change it.
@@ -160,24 +170,24 @@ def improve(
         settings: Hyper-parameters.
         train_critics: False keeps the critics frozen; then every step is an actor step.
         train_actors: False keeps the actors frozen.
-        bonus: A pytree that maps next observations [n, B, O], as networks see them, to what is added to their rewards
-            [n, B].
         pull: Towards which policies the actors are drawn, and how strongly.
     """
-    number, actions = actors.online.biases[-1].shape[0], actors.online.sizes[-1]
-    sizes = (replay.rows.shape[-1] + REWARD - actions, actions)
+    shape = (actors.online.biases[-1].shape[0], settings.batch_size)
+    actions = actors.online.sizes[-1]
     words = jax.random.bits(key, (2,), jnp.uint32)
-    draw = functools.partial(_draw, replay, weights, words, number, sizes, settings, bonus=bonus)
+
+    def draw(step: jax.Array) -> Batch:
+        return minibatches(words, step, shape, actions)
 
     if not train_critics:
 
         def ascend(i: jax.Array, actors: Actors) -> Actors:
-            return update_actors(actors, critics, draw(first + i)[0], settings, pull)
+            return update_actors(actors, critics, draw(first + i), settings, pull)
 
         return jax.lax.fori_loop(0, steps, ascend, actors), critics
 
     def critic_step(i: jax.Array, actors: Actors, critics: Critics) -> tuple[Critics, Batch]:
-        batch, noise = draw(first + i)
+        batch, noise = draw(first + i), draw_target_noise(words, first + i, (*shape, actions), settings)
         return update_critics(critics, actors.target, batch, noise, settings), batch
 
     def block(j: jax.Array, carry: tuple[Actors, Critics]) -> tuple[Actors, Critics]:
@@ -195,118 +205,10 @@ def improve(
     return actors, critics
 
 
-def _draw(
-    replay: ReplayView,
-    weights: jax.Array,
-    key: jax.Array,
-    number: int,
-    sizes: tuple[int, int],
-    settings: TD3Settings,
-    step: jax.Array,
-    bonus: Callable[[jax.Array], jax.Array] | None = None,
-) -> tuple[Batch, jax.Array]:
-    """Draw the minibatches of one step, uniformly with replacement, and the noise of its target actions [n, B, A]."""
-    shape = (number, settings.batch_size)
-    slots = draw_slots(replay, key, step, shape)
-    shaping, directions = settings.discount if settings.shaped else None, None
-    is_pointing = settings.directions == "pointing"
-    if is_pointing or settings.directions == "drawn":
-        least = 0.0 if is_pointing else 0.25
-        directions = draw_directions(key, step, (*shape, replay.descriptors.shape[-1]), least)
-    elif settings.directions == "novel":
-        directions = replay.slopes[slots]
-    turn = settings.quarter_turn if settings.directions != "novel" else ()
-    batch = take_batch(replay, weights, slots, sizes, settings.scale, bonus, shaping, directions, is_pointing, turn)
-    noise = settings.target_noise * random_normal(key, step, (*shape, sizes[1]), stream=1)
-    return batch, jnp.clip(noise, -settings.target_noise_clip, settings.target_noise_clip)
-
-
-def draw_slots(replay: ReplayView, key: jax.Array, step: jax.Array, shape: tuple[int, ...]) -> jax.Array:
-    """Draw the transitions of one step's minibatches, uniformly with replacement, as slots of the replay memory."""
-    return replay.playable[random_bits(key, step, shape) % replay.number.astype(jnp.uint32)]
-
-
-def draw_directions(key: jax.Array, step: jax.Array, shape: tuple[int, ...], least: float) -> jax.Array:
-    """Draw directions [..., D] of lengths from `least` to 1.75."""
-    normal = random_normal(key, step, shape, stream=2)
-    unit = normal / jnp.sqrt(jnp.sum(normal * normal, axis=-1, keepdims=True) + 1e-12)
-    share = (random_bits(key, step, (*shape[:-1], 1), stream=3) >> 8).astype(jnp.float32) * 2.0**-24
-    return (least + (1.75 - least) * share) * unit
-
-
-def take_batch(
-    replay: ReplayView,
-    weights: jax.Array,
-    slots: jax.Array,
-    sizes: tuple[int, int],
-    scale: tuple[float, ...] = (),
-    bonus: Callable[[jax.Array], jax.Array] | None = None,
-    shaping: float | None = None,
-    directions: jax.Array | None = None,
-    is_pointing: bool = False,
-    quarter_turn: tuple[tuple[tuple[int, int], ...], ...] = (),
-) -> Batch:
-    """Read the transitions in `slots` [...]; `sizes` are those of observations and actions; see `improve`.
-
-    With a discount as `shaping`, novelty counts as its gain; see `gain`. With `directions` [..., D], what counts
-    instead is how far the step went there, in descriptors, and they are seen as part of the observation; times their
-    length, unless with `is_pointing` only where they point counts. With a `quarter_turn`, each quarter of the minibatch
-    is seen as if it had happened one more quarter turn to the left.
-    """
-    observation_size, action_size = sizes
-    rows = replay.rows[slots]
-    after = (slots + 1) % replay.rows.shape[0]
-    following = replay.rows[after, :observation_size]
-    novelty = rows[..., NOVELTY]
-    if shaping is not None:
-        novelty = gain(novelty, replay.rows[after, NOVELTY], rows[..., CONTINUES], shaping)
-    if directions is not None:
-        novelty = jnp.sum(directions * (replay.descriptors[after] - replay.descriptors[slots]), axis=-1)
-        if is_pointing:
-            novelty /= jnp.sqrt(jnp.sum(directions * directions, axis=-1) + 1e-12)
-    reward = weights[0] * rows[..., REWARD] + weights[1] * novelty
-    if quarter_turn and directions is not None:
-        observed, acted = quarter_turn
-        moved = tuple((observation_size + source, sign) for source, sign in acted)
-        rest = tuple((source, 1) for source in range(observation_size + action_size, rows.shape[-1]))
-        rows, following = turn_quarters(rows, (*observed, *moved, *rest)), turn_quarters(following, observed)
-        directions = turn_quarters(directions, ((1, -1), (0, 1)))
-    if scale:
-        factors = 1.0 / np.array(scale, np.float32)
-        rows *= np.append(factors, np.ones(rows.shape[-1] - observation_size, np.float32))
-        following *= factors
-    pair, observation = rows[..., : observation_size + action_size], rows[..., :observation_size]
-    if directions is not None:
-        observation = jnp.concatenate([observation, directions], axis=-1)
-        following = jnp.concatenate([following, directions], axis=-1)
-        pair = jnp.concatenate([observation, pair[..., observation_size:]], axis=-1)
-    return Batch(
-        pair=pair,
-        observation=observation,
-        reward=reward if bonus is None else reward + bonus(following),
-        continues=rows[..., CONTINUES],
-        following=following,
-    )
-
-
-def turn_quarters(rows: jax.Array, turn: tuple[tuple[int, int], ...]) -> jax.Array:
-    """Turn each quarter of [..., B, R] once more than the one before; `turn` has source and sign of each column."""
-    sources, signs = np.array(turn).T
-    before, sign, quarters = np.arange(len(turn)), np.ones(len(turn), np.float32), []
-    for quarter in jnp.array_split(rows, 4, axis=-2):
-        quarters.append(quarter[..., before] * sign)
-        before, sign = before[sources], sign[sources] * signs.astype(np.float32)
-    return jnp.concatenate(quarters, axis=-2)
-
-
-def gain(before: Numbers, after: Numbers, continues: Numbers, discount: float) -> Numbers:
-    """What was gained by a step in a quantity that its states have, such as novelty.
-
-    This is 1 - γ times the quantity in the state reached, shaped with the quantity as potential (Ng et al., 1999):
-    values change by what does not depend on the action, so policies are ranked as before. But the value of an action is
-    no longer a small difference of large numbers, hard to learn when a step moves a body by a few centimetres.
-    """
-    return (1.0 - discount + discount * continues) * after - before
+def draw_target_noise(key: jax.Array, step: jax.Array, shape: tuple[int, int, int], settings: TD3Settings) -> jax.Array:
+    """Draw the clipped noise of one step's target actions, `shape` [n, B, A]."""
+    noise = settings.target_noise * random_normal(key, step, shape, stream=1)
+    return jnp.clip(noise, -settings.target_noise_clip, settings.target_noise_clip)
 
 
 def update_critics(critics: Critics, policies: MLP, batch: Batch, noise: jax.Array, settings: TD3Settings) -> Critics:
@@ -389,8 +291,8 @@ def update_actors(
         share = 1.0 / (towards.shape[-1] * (settings.batch_size if settings.loss == "mean" else 1))
         slope += share * pull.strength[:, None, None] * (action - towards)
     if clipped:
-        # Inverting gradients: the way out of the reach is braked more and more, the way back never.
-        part = acted.output / settings.reach
+        # Inverting gradients: the way beyond the bound is braked more and more, the way back never.
+        part = acted.output / settings.action_bound
         slope *= jnp.where(slope < 0, 1.0 - part, 1.0 + part)
     gradient = parameter_gradient(actors.online, acted, slope)
     steps, state = direction(settings).update(gradient, actors.optimiser)

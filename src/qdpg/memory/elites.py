@@ -31,7 +31,7 @@ class Elites:
         template: MLP,
         cells: tuple[int, ...] | int,
         seed: int = 0,
-        further: dict[str, int] | None = None,
+        extra_fields: dict[str, int] | None = None,
     ) -> None:
         """Start empty.
 
@@ -40,7 +40,7 @@ class Elites:
             template: One policy (no leading axis) that gives the shapes.
             cells: Cells per dimension of a Cartesian grid, or the number of cells of a centroidal Voronoi tessellation.
             seed: Where the tessellation's centroids come from.
-            further: Names of further numbers to remember of each elite, and how many there are of each.
+            extra_fields: Names of further numbers to remember of each elite, and how many there are of each.
 
         Raises:
             UserError: The cells do not fit the behaviours.
@@ -51,7 +51,7 @@ class Elites:
                 "cells for each, as in --set cells=10,10, or a single number for a Voronoi tessellation."
             )
         self.spec, self.template, self.cells = spec, template, cells
-        self.further = further or {}
+        self.extra_fields = extra_fields or {}
         vectors = flatten_population(jax.tree.map(lambda leaf: leaf[None], template))
         common = {
             "solution_dim": vectors.shape[1],
@@ -60,7 +60,7 @@ class Elites:
             "solution_dtype": np.float32,
             "objective_dtype": np.float64,
             "measures_dtype": np.float32,
-            "extra_fields": _FIELDS | {name: ((size,), np.float32) for name, size in self.further.items()},
+            "extra_fields": _FIELDS | {name: ((size,), np.float32) for name, size in self.extra_fields.items()},
         }
         self.archive: ArchiveBase = (
             CVTArchive(centroids=cells, seed=seed, **common)
@@ -72,11 +72,13 @@ class Elites:
         """Filled cells."""
         return len(self.archive)
 
-    def add(self, population: MLP, rollouts: Rollouts, generation: int, **further: np.ndarray) -> np.ndarray:
+    def add(self, population: MLP, rollouts: Rollouts, generation: int, **extra_fields: np.ndarray) -> np.ndarray:
         """Offer N policies with what they did; return [N] int: 0 refused, 1 improved a cell, 2 found a new one.
 
-        What was announced as `further` is given by name, [N, size] each.
+        What was announced as `extra_fields` is given by name, [N, size] each.
         """
+        if not len(rollouts.seeds):
+            return np.zeros(0, np.int64)
         result = self.archive.add(
             flatten_population(population),
             rollouts.fitness,
@@ -86,13 +88,13 @@ class Elites:
             length=rollouts.lengths,
             episode_return=rollouts.returns,
             generation=np.full(len(rollouts.seeds), generation),
-            **further,
+            **extra_fields,
         )
         return result["status"]
 
     def data(self) -> dict[str, np.ndarray]:
-        """All elites in the order of their cells, by field (see `SAVED`, and `further`)."""
-        names = [*SAVED, *self.further]
+        """All elites in the order of their cells, by field (see `SAVED`, and `extra_fields`)."""
+        names = [*SAVED, *self.extra_fields]
         data = self.archive.data(names, return_type="dict")
         order = np.argsort(data["index"], kind="stable")
         return {name: data[name][order] for name in names}
@@ -101,22 +103,23 @@ class Elites:
         """Hold exactly the elites that `data` returned."""
         self.archive.clear()
         if len(data["index"]):
-            fields = {name: data[name] for name in (*_FIELDS, *self.further)}
+            fields = {name: data[name] for name in (*_FIELDS, *self.extra_fields)}
             self.archive.add(data["solution"], data["objective"], data["measures"], **fields)
 
     def draw(
-        self, rng: np.random.Generator, number: int, greed: float = 1.0, scores: np.ndarray | None = None
+        self, rng: np.random.Generator, number: int, pressure: float = 1.0, scores: np.ndarray | None = None
     ) -> np.ndarray:
         """Draw rows of `data()`, [number], with replacement.
 
         Args:
             rng: Source of randomness.
             number: How many.
-            greed: 1 draws from all elites alike; g draws the one of rank k·u^g, best first, of k, with u uniform.
+            pressure: Selection pressure p: the elite of rank k·u^p, best first, of k, with u uniform; 1 draws from all
+                alike.
             scores: [k] what is best; fitness if not given.
         """
         best_first = np.argsort(-(self.data()["objective"] if scores is None else scores), kind="stable")
-        ranks = (len(self) * rng.random(number) ** greed).astype(int)
+        ranks = (len(self) * rng.random(number) ** pressure).astype(int)
         return best_first[np.minimum(ranks, len(self) - 1)]
 
     def sample(self, rng: np.random.Generator, number: int) -> MLP:

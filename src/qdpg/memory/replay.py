@@ -7,24 +7,13 @@ simply the next one, and since rows leave oldest first, a row's successor is the
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
 
+from qdpg.learn.transitions import CONTINUES, NOVELTY, REWARD, Transitions
 from qdpg.play.rollouts import Rollouts
-
-REWARD, CONTINUES, NOVELTY = -3, -2, -1  # columns behind observation and action
-
-
-class ReplayView(NamedTuple):
-    """What compiled updates read. The arrays share memory with the replay; use them before the next insertion."""
-
-    rows: jax.Array  # [capacity, O + A + 3] float32
-    playable: jax.Array  # [capacity] int32, slots of rows that have a successor, the first `number` of them meant
-    number: jax.Array  # [] int32
-    descriptors: jax.Array  # [capacity, D] float32, ψ of each row's state
-    slopes: jax.Array  # [capacity, D] float32, the gradient of novelty there, where somebody has written it
 
 
 class Replay:
@@ -43,7 +32,7 @@ class Replay:
         self.observation_size, self.action_size = observation_size, action_size
         self.rows = _aligned((capacity, observation_size + action_size + 3), np.float32)
         self.descriptors = _aligned((capacity, descriptor_size), np.float32)  # ψ(s_t)
-        self.slopes = _aligned((capacity, descriptor_size), np.float32)  # computed afresh by whoever reads them
+        self.novelty_gradients = _aligned((capacity, descriptor_size), np.float32)  # set anew before use
         self.is_playable = np.zeros(capacity, bool)
         self.inserted = 0  # rows ever inserted; row number i lives in slot i % capacity
         self._playable = _aligned((capacity,), np.int32)
@@ -107,8 +96,15 @@ class Replay:
         """Write the diversity rewards [m] of the rows in `slots` [m]."""
         self.rows[slots, NOVELTY] = novelty
 
-    def view(self, slots: np.ndarray | None = None) -> ReplayView:
-        """The memory as compiled updates read it, without a copy; if `slots` are given, only these are sampled."""
+    def set_novelty_gradients(self, slots: np.ndarray, gradients: np.ndarray) -> None:
+        """Write in which direction novelty grows, [m, D], for the rows in `slots` [m]."""
+        self.novelty_gradients[slots] = gradients
+
+    def view(self, slots: np.ndarray | None = None) -> Transitions:
+        """The memory as compiled updates read it, without a copy; if `slots` are given, only these are sampled.
+
+        The arrays share memory with the replay; use them before the next insertion.
+        """
         playable, number = self._playable, self._count
         if slots is not None:
             if self._chosen is None:
@@ -116,25 +112,9 @@ class Replay:
             playable, number = self._chosen, len(slots)
             playable[:number] = slots
         count: Any = np.int32(number)
-        return ReplayView(_share(self.rows), _share(playable), count, _share(self.descriptors), _share(self.slopes))
-
-
-def thin_out(cells: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Choose at random so that no cell has more than `share` times what is its due.
-
-    Args:
-        cells: [m] int, the cell that each item lies in.
-        share: How many times the mean number per occupied cell a cell may keep.
-        rng: Source of randomness.
-
-    Returns:
-        Indices of what is kept, in order.
-    """
-    shuffled = rng.permutation(len(cells))
-    by_cell = shuffled[np.argsort(cells[shuffled], kind="stable")]
-    _, first, count = np.unique(cells[by_cell], return_index=True, return_counts=True)
-    rank = np.arange(len(cells)) - np.repeat(first, count)
-    return np.sort(by_cell[rank < share * len(cells) / len(first)])
+        return Transitions(
+            _share(self.rows), _share(playable), count, _share(self.descriptors), _share(self.novelty_gradients)
+        )
 
 
 def replay_bytes(capacity: int, observation_size: int, action_size: int, descriptor_size: int) -> int:

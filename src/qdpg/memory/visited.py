@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numba
 import numpy as np
 from scipy.spatial import cKDTree
+
+from qdpg.tasks.task import TaskSpec
 
 NoveltyKind = Literal["mean", "sum", "squared"]
 
@@ -69,20 +71,20 @@ class Visited:
             return distances.sum(axis=1).astype(np.float32)
         return (distances**2 if kind == "squared" else distances).mean(axis=1).astype(np.float32)
 
-    def slope(self, queries: np.ndarray) -> np.ndarray:
+    def novelty_gradient(self, queries: np.ndarray) -> np.ndarray:
         """Gradient of the mean distance of `queries` [m, D] to their K nearest neighbours, [m, D] float32.
 
         Its length is at most 1, where all neighbours are on one side, and 0 in the midst of them.
         """
-        slopes = np.zeros(queries.shape, np.float32)
+        gradients = np.zeros(queries.shape, np.float32)
         if not len(self):
-            return slopes
+            return gradients
         for first in range(0, len(queries), _AT_ONCE):
             here = queries[first : first + _AT_ONCE]
             distances, rows = self._nearest(here, self.neighbours)
             away = here[:, None] - self.descriptors[rows]
-            slopes[first : first + _AT_ONCE] = (away / np.maximum(distances, 1e-6)[..., None]).mean(axis=1)
-        return slopes
+            gradients[first : first + _AT_ONCE] = (away / np.maximum(distances, 1e-6)[..., None]).mean(axis=1)
+        return gradients
 
     def _distances(self, queries: np.ndarray, neighbours: int) -> np.ndarray:
         """Distances to the nearest neighbours in ascending order, [m, min(neighbours, n)] float64."""
@@ -94,6 +96,13 @@ class Visited:
             self._tree = cKDTree(self.descriptors)
         nearest = list(range(1, min(neighbours, len(self)) + 1))  # a list keeps the axis even for one neighbour
         return self._tree.query(queries, k=nearest, workers=-1)
+
+
+def make_visited(spec: TaskSpec, settings: Any) -> Visited:
+    """𝔸 with these settings: `visited_size`, `visited_threshold` (a share of the descriptors' range), `neighbours`."""
+    span = float(np.mean(np.asarray(spec.descriptor_high) - spec.descriptor_low))
+    threshold = settings.visited_threshold * span
+    return Visited(spec.descriptor_size, settings.visited_size, threshold, settings.neighbours)
 
 
 @numba.njit(cache=True)

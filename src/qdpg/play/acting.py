@@ -105,19 +105,20 @@ class Noise(NamedTuple):
 NO_NOISE = Noise()
 
 
-class Lead(NamedTuple):
-    """Other policies of the population that act in some episodes at first, without noise, before the own take over.
+class RollIn(NamedTuple):
+    """Guide policies that act first in some episodes, without noise, before the episode's own policy takes over.
 
-    Such episodes may be cut off early, which is then a time limit like any other.
+    Such episodes may be cut off early, which is then a time limit like any other. Guides are part of the population
+    that is played, behind the N policies that have an episode of their own.
     """
 
-    policies: np.ndarray  # [N] int, which policy leads in each episode
+    guides: np.ndarray  # [N] int, which policy guides each episode
     steps: np.ndarray  # [N] int, for how long; 0 where nobody does
     limits: np.ndarray  # [N] int, steps after which the episode is cut off; 0 plays to the end
 
     def acting(self, rows: np.ndarray, t: int) -> np.ndarray:
         """Which policies act at step `t` of the episodes `rows`, alike in shape."""
-        return np.where(t < self.steps[rows], self.policies[rows], rows)
+        return np.where(t < self.steps[rows], self.guides[rows], rows)
 
     def is_over(self, rows: np.ndarray, t: int) -> np.ndarray:
         """Which of the episodes `rows` are cut off after step `t`."""
@@ -125,11 +126,11 @@ class Lead(NamedTuple):
 
 
 def draw_noise(
-    seeds: np.ndarray, noise: Noise, horizon: int, action_size: int, lead: Lead | None = None
+    seeds: np.ndarray, noise: Noise, horizon: int, action_size: int, roll_in: RollIn | None = None
 ) -> np.ndarray | None:
     """Return the action noise of episodes with these reset seeds, [N, horizon, A] float32; None if there is none.
 
-    Leaders act without noise, or they would hardly arrive.
+    Guides act without noise, or they would hardly get anywhere.
     """
     sigma = np.asarray(noise.sigma, np.float32)
     sigma = sigma[:, None] if sigma.ndim == 2 else np.broadcast_to(sigma, len(seeds))[:, None, None]
@@ -143,6 +144,6 @@ def draw_noise(
         fresh = np.float32(math.sqrt(1 - noise.correlation**2))
         for t in range(1, horizon):
             draws[:, t] = np.float32(noise.correlation) * draws[:, t - 1] + fresh * draws[:, t]
-    if lead is not None:
-        draws[np.arange(horizon) < lead.steps[:, None]] = 0.0
+    if roll_in is not None:
+        draws[np.arange(horizon) < roll_in.steps[:, None]] = 0.0
     return sigma * draws

@@ -12,7 +12,7 @@ import numpy as np
 
 from qdpg.errors import DivergedError, UserError
 from qdpg.learn.networks import MLP
-from qdpg.play.acting import NO_NOISE, Actor, Lead, Noise, draw_noise
+from qdpg.play.acting import NO_NOISE, Actor, Noise, RollIn, draw_noise
 from qdpg.play.rollouts import Rollouts, make_rollouts
 from qdpg.tasks.gymnasium import GymnasiumTask, in_words
 
@@ -43,7 +43,7 @@ class GymnasiumPlayer:
         *,
         noise: Noise = NO_NOISE,
         record: bool = True,
-        lead: Lead | None = None,
+        roll_in: RollIn | None = None,
     ) -> Rollouts:
         """Play one episode per policy; see `Player.play`.
 
@@ -54,7 +54,7 @@ class GymnasiumPlayer:
         spec, seeds = self._spec, np.asarray(seeds)
         number, horizon = len(seeds), spec.horizon
         actor = Actor(population)
-        draws = draw_noise(seeds, noise, horizon, spec.action_size, lead)
+        draws = draw_noise(seeds, noise, horizon, spec.action_size, roll_in)
         while len(self._envs) < number:
             self._envs.append(self.task.make_env())
 
@@ -72,7 +72,7 @@ class GymnasiumPlayer:
         if observations is not None:
             observations[:, 0] = current
         for t in range(horizon):
-            acting = alive if lead is None else lead.acting(alive, t)
+            acting = alive if roll_in is None else roll_in.acting(alive, t)
             action = actor.act(current, acting, None if draws is None else draws[alive, t])
             scaled = self.task.scale(action, self._envs[0].action_space)
             seen = [self._step(self._envs[n], a) for n, a in zip(alive, scaled, strict=True)]
@@ -84,8 +84,8 @@ class GymnasiumPlayer:
                 actions[alive, t] = action
             terminated[alive] = [s.terminated for s in seen]
             ended = np.array([s.terminated or s.truncated for s in seen])
-            if lead is not None:
-                ended |= lead.is_over(alive, t)
+            if roll_in is not None:
+                ended |= roll_in.is_over(alive, t)
             if ended.any():
                 lengths[alive[ended]] = t + 1
                 descriptors[alive[ended], t + 2 :] = descriptors[alive[ended], t + 1, None]

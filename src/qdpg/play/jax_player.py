@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from qdpg.learn.networks import ACTIVATIONS, MLP, deterministic, deviation
-from qdpg.play.acting import NO_NOISE, Lead, Noise, draw_noise
+from qdpg.play.acting import NO_NOISE, Noise, RollIn, draw_noise
 from qdpg.play.rollouts import Rollouts, concatenate, make_rollouts
 from qdpg.tasks.task import JaxTask
 
@@ -70,20 +70,20 @@ class JaxPlayer:
         *,
         noise: Noise = NO_NOISE,
         record: bool = True,
-        lead: Lead | None = None,
+        roll_in: RollIn | None = None,
     ) -> Rollouts:
         """Play one episode per policy; see `Player.play`."""
         spec, seeds = self._spec, np.asarray(seeds)
-        some_led = lead is not None and not lead.steps.all()
-        if some_led or (population.output == "gaussian" and not np.all(noise.sigma)):
-            return self._play_apart(population, seeds, noise, record, lead)
-        draws = draw_noise(seeds, noise, spec.horizon, spec.action_size, lead)
+        some_rolled_in = roll_in is not None and not roll_in.steps.all()
+        if some_rolled_in or (population.output == "gaussian" and not np.all(noise.sigma)):
+            return self._play_apart(population, seeds, noise, record, roll_in)
+        draws = draw_noise(seeds, noise, spec.horizon, spec.action_size, roll_in)
         if draws is not None:
             draws = np.swapaxes(draws, 0, 1)
         led = None
-        if lead is not None:
-            leaders = jax.tree.map(lambda leaf: leaf[lead.policies], population)
-            led = leaders, np.asarray(lead.steps, np.int32), np.asarray(lead.limits, np.int32)
+        if roll_in is not None:
+            guides = jax.tree.map(lambda leaf: leaf[roll_in.guides], population)
+            led = guides, np.asarray(roll_in.steps, np.int32), np.asarray(roll_in.limits, np.int32)
             population = jax.tree.map(lambda leaf: leaf[: len(seeds)], population)
         first, recorded = jax.device_get(_scan(self.task, population, np.asarray(seeds, np.uint32), draws, record, led))
         lengths = recorded.alive.sum(axis=0).astype(np.int32)
@@ -107,9 +107,9 @@ class JaxPlayer:
         )
 
     def _play_apart(
-        self, population: MLP, seeds: np.ndarray, noise: Noise, record: bool, lead: Lead | None
+        self, population: MLP, seeds: np.ndarray, noise: Noise, record: bool, roll_in: RollIn | None
     ) -> Rollouts:
-        """Play each kind of episode in a program of its own: led ones, noisy ones of Gaussian policies, others.
+        """Play each kind of episode in a program of its own: with roll-in, noisy ones of Gaussian policies, others.
 
         Another program might round differently, and an elite is replayed by itself, as the plain policy that a Gaussian
         one without noise is.
@@ -117,7 +117,7 @@ class JaxPlayer:
         is_gaussian = population.output == "gaussian"
         sigma = np.asarray(noise.sigma)
         sigma = sigma if sigma.ndim == 2 else np.broadcast_to(sigma, len(seeds))
-        is_led = np.zeros(len(seeds), bool) if lead is None else lead.steps > 0
+        is_led = np.zeros(len(seeds), bool) if roll_in is None else roll_in.steps > 0
         is_drawn = np.full(len(seeds), is_gaussian) & sigma.reshape(len(seeds), -1).any(axis=1)
         groups = [
             np.flatnonzero((is_led == led) & (is_drawn == drawn)) for led in (False, True) for drawn in (False, True)
@@ -125,16 +125,18 @@ class JaxPlayer:
         groups = [rows for rows in groups if len(rows)]
         parts = []
         for rows in groups:
-            leading = None
+            rolling_in = None
             actors, number = rows, len(rows)
-            if lead is not None and is_led[rows[0]]:
-                actors = np.concatenate([rows, lead.policies[rows]])
-                leading = Lead(np.arange(number, 2 * number), lead.steps[rows], lead.limits[rows])
+            if roll_in is not None and is_led[rows[0]]:
+                actors = np.concatenate([rows, roll_in.guides[rows]])
+                rolling_in = RollIn(np.arange(number, 2 * number), roll_in.steps[rows], roll_in.limits[rows])
             policies = jax.tree.map(lambda leaf, actors=actors: leaf[actors], population)
             if is_gaussian and not is_drawn[rows[0]]:
                 policies = deterministic(policies)
             parts.append(
-                self.play(policies, seeds[rows], noise=noise._replace(sigma=sigma[rows]), record=record, lead=leading)
+                self.play(
+                    policies, seeds[rows], noise=noise._replace(sigma=sigma[rows]), record=record, roll_in=rolling_in
+                )
             )
         return concatenate(parts).take(np.argsort(np.concatenate(groups)))
 
@@ -150,7 +152,7 @@ def _scan(
 ) -> tuple[tuple[jax.Array, jax.Array], _Recorded]:
     """Reset and play to the horizon. After its end an episode stands still and records zeros.
 
-    `led` are, for every episode, the policy that acts at first, for how many steps, and when it is cut off; see `Lead`.
+    `led` are, for every episode, its guide, for how many steps that acts, and when it is cut off; see `RollIn`.
     """
 
     def step(
@@ -160,8 +162,8 @@ def _scan(
         seen = jax.vmap(task.observe)(state)
         action = act(population, seen, draw)
         if led is not None:
-            leaders, until, _ = led
-            action = jnp.where((t < until)[:, None], act(leaders, seen, draw), action)
+            guides, until, _ = led
+            action = jnp.where((t < until)[:, None], act(guides, seen, draw), action)
         after, reward, ended = jax.vmap(task.step)(state, action)
 
         def where(new: jax.Array, old: jax.Array | float) -> jax.Array:

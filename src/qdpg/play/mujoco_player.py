@@ -13,7 +13,7 @@ import numpy as np
 from mujoco.batch import Batch
 
 from qdpg.learn.networks import MLP
-from qdpg.play.acting import NO_NOISE, Actor, Lead, Noise, draw_noise
+from qdpg.play.acting import NO_NOISE, Actor, Noise, RollIn, draw_noise
 from qdpg.play.rollouts import Rollouts, make_rollouts
 from qdpg.tasks.task import MujocoTask, Physics, TaskSpec, compile_model
 
@@ -52,15 +52,15 @@ class MujocoPlayer:
         *,
         noise: Noise = NO_NOISE,
         record: bool = True,
-        lead: Lead | None = None,
+        roll_in: RollIn | None = None,
     ) -> Rollouts:
         """Play one episode per policy; see `Player.play`."""
         seeds = np.asarray(seeds)
         recording, actor = _Recording(self._spec, len(seeds), record), Actor(population)
-        draws = draw_noise(seeds, noise, self._spec.horizon, self._spec.action_size, lead)
+        draws = draw_noise(seeds, noise, self._spec.horizon, self._spec.action_size, roll_in)
         shares = np.array_split(np.arange(len(seeds)), min(self._threads, len(seeds)))
         with ThreadPoolExecutor(len(shares)) as pool:
-            playing = [pool.submit(self._play_share, actor, seeds, rows, draws, lead, recording) for rows in shares]
+            playing = [pool.submit(self._play_share, actor, seeds, rows, draws, roll_in, recording) for rows in shares]
         for share in playing:
             share.result()  # raises what the share raised
         return make_rollouts(self._spec, seeds=seeds, noise=noise.sigma, **vars(recording))
@@ -71,7 +71,7 @@ class MujocoPlayer:
         seeds: np.ndarray,
         rows: np.ndarray,
         draws: np.ndarray | None,
-        lead: Lead | None,
+        roll_in: RollIn | None,
         recording: _Recording,
     ) -> None:
         """Play the episodes in `rows`. `alive` indexes this share's simulations, `rows[alive]` the whole population."""
@@ -86,7 +86,7 @@ class MujocoPlayer:
         if recording.observations is not None:
             recording.observations[rows, 0] = seen
         for t in range(spec.horizon):
-            acting = rows if lead is None else lead.acting(rows, t)
+            acting = rows if roll_in is None else roll_in.acting(rows, t)
             action = actor.act(seen, acting, None if draws is None else draws[rows, t])
             ctrl[alive] = action
             batch.step(ids=alive, nstep=task.frame_skip)
@@ -99,8 +99,8 @@ class MujocoPlayer:
                 recording.actions[rows, t] = action
             ended = task.terminated(physics)
             recording.terminated[rows] = ended
-            if lead is not None:
-                ended = ended | lead.is_over(rows, t)
+            if roll_in is not None:
+                ended = ended | roll_in.is_over(rows, t)
             if ended.any():
                 done = rows[ended]
                 recording.lengths[done] = t + 1

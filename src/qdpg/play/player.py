@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from qdpg.learn.networks import MLP
-from qdpg.play.acting import NO_NOISE, Lead, Noise
+from qdpg.play.acting import NO_NOISE, Noise, RollIn
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import JaxTask, MujocoTask, Task
 
@@ -22,7 +22,7 @@ class Player(Protocol):
         *,
         noise: Noise = NO_NOISE,
         record: bool = True,
-        lead: Lead | None = None,
+        roll_in: RollIn | None = None,
     ) -> Rollouts:
         """Play N episodes, one per policy.
 
@@ -34,7 +34,7 @@ class Player(Protocol):
             seeds: [N] non-negative integers, one reset seed per episode.
             noise: Noise on the actions, drawn from the seeds.
             record: Whether to keep observations and actions.
-            lead: Who acts at first in episodes that are led; the population may then hold more than N policies.
+            roll_in: Guides that act first in some episodes; the population then holds them behind the N policies.
         """
         ...
 

@@ -67,7 +67,7 @@ class Rollouts:
         return np.arange(self.rewards.shape[1]) < self.lengths[:, None]
 
 
-def find_arrivals(rollouts: Rollouts, spec: TaskSpec, near: float) -> np.ndarray:
+def find_settled(rollouts: Rollouts, spec: TaskSpec, near: float) -> np.ndarray:
     """The step, from 1 to the last, since when each episode stays near its end, [N] int64.
 
     Args:

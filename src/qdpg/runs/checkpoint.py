@@ -22,7 +22,8 @@ from safetensors.numpy import load_file
 
 from qdpg.algorithms.algorithm import Algorithm
 from qdpg.errors import UserError
-from qdpg.memory.replay import NOVELTY, Replay
+from qdpg.learn.transitions import NOVELTY
+from qdpg.memory.replay import Replay
 from qdpg.runs.files import TEMPORARY, checksum, remove_leftovers, sync_directory, write_arrays, write_json
 
 FORMAT = 1

@@ -9,10 +9,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from qdpg.algorithms.algorithm import KINDS, Clock, Generation, Stopped, TriesOut
+from qdpg.algorithms.algorithm import KINDS, Clock, Generation, TriesOut
 from qdpg.errors import DivergedError, UserError
+from qdpg.learn.climbing import Stopped
 from qdpg.learn.networks import MLP
-from qdpg.play.acting import NO_NOISE, Lead, Noise
+from qdpg.play.acting import NO_NOISE, Noise, RollIn
 from qdpg.play.player import Player, make_player
 from qdpg.play.rollouts import Rollouts
 from qdpg.runs.checkpoint import Checkpoints
@@ -52,11 +53,11 @@ class _Watched:
         *,
         noise: Noise = NO_NOISE,
         record: bool = True,
-        lead: Lead | None = None,
+        roll_in: RollIn | None = None,
     ) -> Rollouts:
         """See `Player.play`."""
         with self._clock.time("physics"):
-            rollouts = self._player.play(population, seeds, noise=noise, record=record, lead=lead)
+            rollouts = self._player.play(population, seeds, noise=noise, record=record, roll_in=roll_in)
         self._report(rollouts.steps)
         return rollouts
 
@@ -119,8 +120,8 @@ class Trainer:
             self.seconds = time.perf_counter() - self._started
             row = self._record(generation, rollouts, told)
             is_due = before // self.task.spec.evaluate_every < algorithm.steps // self.task.spec.evaluate_every
-            if is_due and len(generation.seeds) > generation.scouts:  # otherwise there is nobody to evaluate
-                self._evaluate(generation.candidates())
+            if is_due and len(generation.candidates):  # otherwise there is nobody to evaluate
+                self._evaluate(generation.candidates.policies)
             self.seconds = time.perf_counter() - self._started
             self.display.update(row)
             if time.perf_counter() - saved > self.checkpoint_seconds:

@@ -1,0 +1,171 @@
+"""DC-QD-PG, direction-conditioned QD-PG: critics that know what it is worth to move ψ in any direction.
+
+The diversity gradient of QD-PG climbs a novelty that changes with every generation and points away from what was
+visited, to all sides at once. But to first order, what a step gains in novelty is the gradient of novelty times the
+step of ψ. So critics here learn the value of w · (ψ(s′) − ψ(s)) for every direction w, whatever has been visited. The
+policy that they train goes in any direction; direction fields make many policies of it. docs/dc-qd-pg.md tells more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+
+from qdpg.algorithms.algorithm import Family, Footprint, Generation
+from qdpg.algorithms.archive import never
+from qdpg.algorithms.dc_qd_pg_settings import Config, check_directions, find_idle_directions, preset
+from qdpg.algorithms.pieces import draw_seeds, engine_settings
+from qdpg.algorithms.qd_pg import QDPG
+from qdpg.algorithms.qd_pg_checks import networks_footprint
+from qdpg.emitters.direction_field import DirectionField
+from qdpg.emitters.direction_gradient import DirectionGradient
+from qdpg.emitters.emitter import Emitter
+from qdpg.emitters.episodes import make_episodes, roll_in
+from qdpg.emitters.field_mutation import FieldMutation
+from qdpg.emitters.fields import FIELD, DirectionFields
+from qdpg.emitters.iso_line import IsoLine
+from qdpg.emitters.learner import Networks
+from qdpg.emitters.policy_gradient import PolicyGradient
+from qdpg.learn.directions import RandomDirections
+from qdpg.learn.networks import take_policies
+from qdpg.learn.td3 import TD3Settings
+from qdpg.learn.transitions import Transitions
+from qdpg.memory.storing import stratify
+from qdpg.play.rollouts import Rollouts, find_settled
+from qdpg.tasks.task import TaskSpec
+
+WARM_UP_EPISODES = 16  # per generation: enough for many directions, few enough to learn between them
+SETTLED = "settled"  # extra field of elites
+
+
+def make_networks(spec: TaskSpec, config: Config) -> Networks:
+    """Policies that end in a linear layer, and see scaled observations where the task declares their sizes."""
+    return Networks(spec, config.hidden, "linear", scaled=bool(spec.observation_scale))
+
+
+def make_emitters(networks: Networks, fields: DirectionFields, config: Config) -> list[Emitter]:
+    """Direction fields, direction gradient, quality gradient, iso+line variation, mutated fields."""
+    varied = round(config.iso_line.share * config.population)
+    emitters: list[Emitter] = []
+    if config.direction_fields:
+        diversity, scale = config.diversity, networks.static_scale
+        turn = networks.spec.quarter_turn if config.symmetry_augmentation else ()
+        weights = jnp.array([config.reward_share * config.quality.reward_scale, diversity.reward_scale])
+
+        def minibatches(transitions: Transitions) -> RandomDirections:
+            return RandomDirections(transitions, weights, scale, config.unit_directions, turn)
+
+        settings = engine_settings(
+            TD3Settings, config, discount=diversity.discount, action_bound=diversity.action_bound
+        )
+        number, steps = config.direction_gradients, config.greedy_steps
+        emitters = [
+            DirectionField("diversity", config.direction_fields, fields, settings, minibatches, diversity),
+            DirectionGradient("diversity", diversity, weights, number, networks, settings, steps),
+        ]
+    quality = config.quality
+    settings = engine_settings(TD3Settings, config, discount=quality.discount, action_bound=quality.action_bound)
+    size = config.population - varied - config.direction_fields - config.direction_gradients
+    steps, rewards = config.greedy_steps, (1.0, 0.0)
+    climbing = PolicyGradient(
+        "quality", quality, rewards, size, networks, settings, greedy_steps=steps, explore_with_first=True
+    )
+    emitters.append(climbing)
+    if varied:
+        emitters.append(IsoLine(varied, config.iso_line))
+    if fields.keeps_weights:
+        emitters.append(FieldMutation(config.direction_fields, fields, quality.selection_pressure))
+    return emitters
+
+
+class DCQDPG(QDPG):
+    """DC-QD-PG."""
+
+    config: Config
+
+    def __init__(self, spec: TaskSpec, config: Config, seed: int, name: str = "dc-qd-pg") -> None:
+        """Start with empty memories and fresh critics; see `QDPG` for the arguments."""
+        check_directions(spec, config, name)
+        networks = make_networks(spec, config)
+        self.fields = DirectionFields(networks, config.field_mutation and config.direction_fields > 0)
+        extra_fields = self.fields.extra_fields() if config.direction_fields else {}
+        extra_fields |= {SETTLED: 1} if config.settled else {}
+        self._start(networks, config, seed, name, make_emitters(networks, self.fields, config), extra_fields)
+
+    def first_generation(self, rng: np.random.Generator) -> Generation:
+        """Random policies, whose fields lead straight on: what they are mutated from needs some direction."""
+        first = super().first_generation(rng)
+        if FIELD not in self.elites.extra_fields:
+            return first
+        fields = self.fields.constant(rng, len(first.candidates))
+        return first._replace(extra_fields=dict(first.extra_fields) | {FIELD: fields})
+
+    def ask(self, stop: Callable[[], bool] = never) -> Generation:
+        """As in QD-PG, after a warm-up."""
+        if self.generation and self.steps < self.config.warm_up_steps:
+            return self.warm_up(stop)
+        return super().ask(stop)
+
+    def warm_up(self, stop: Callable[[], bool]) -> Generation:
+        """Let the greedy actors learn, and the direction-conditioned one go straight on in random directions.
+
+        Half-way through each episode the direction changes. Nobody is a candidate for the archive: elites that stand
+        still would guide nobody anywhere.
+        """
+        rng, number = np.random.default_rng([self.seed, self.generation]), WARM_UP_EPISODES
+        fields, learned = self.fields.constant(rng, 2 * number), dict(self._state.learners)
+        with self.clock.time("gradients"):
+            for emitter in self.emitters:
+                if isinstance(emitter, DirectionField | PolicyGradient):
+                    context = self.context(emitter.learner, self.replay.view(), stop)
+                    learned[emitter.learner] = emitter.train(context)
+        policies = self.fields.follow(learned["diversity"], fields)
+        self.check(learned, policies)
+        exploring, guides = (take_policies(policies, rows) for rows in (slice(number), slice(number, None)))
+        episodes = make_episodes(exploring, draw_seeds(rng, number), self.config.diversity.exploration_noise)
+        lengths, own_steps = np.full(number, self.config.roll_in_steps), self.config.roll_in_steps
+        nobody = make_episodes(take_policies(policies, slice(0)), np.zeros(0, np.int64))
+        return self._generation(nobody, roll_in(episodes, guides, lengths, own_steps, rng), learned, {})
+
+    def refresh_novelty(self) -> None:
+        """Find out in which direction novelty grows at every stored state."""
+        if self.visited is None or not self.config.direction_fields:
+            return
+        with self.clock.time("novelty"):
+            slots = self.replay.playable_slots()
+            self.replay.set_novelty_gradients(slots, self.visited.novelty_gradient(self.replay.descriptors[slots]))
+
+    def transitions(self) -> Transitions:
+        """The replay memory, stratified by the cells of the archive if that is wanted."""
+        if not self.config.stratified:
+            return self.replay.view()
+        with self.clock.time("memory"):
+            slots = self.replay.playable_slots()
+            cells = self.elites.archive.index_of(self.replay.descriptors[slots])
+            kept = stratify(cells, self.config.stratified, np.random.default_rng([self.seed, self.generation, 1]))
+            return self.replay.view(slots[kept])
+
+    def guide_lengths(self) -> np.ndarray:
+        """Elites guide others until they have settled."""
+        data = self.elites.data()
+        return data[SETTLED][:, 0].astype(np.int64) if self.config.settled else data["length"]
+
+    def settled(self, rollouts: Rollouts) -> np.ndarray | None:
+        """What comes long after an episode has settled is not stored."""
+        return find_settled(rollouts, self.spec, self.config.settled) if self.config.settled else None
+
+    def new_fields(self, candidates: Rollouts) -> dict[str, np.ndarray]:
+        """When each candidate settled."""
+        settled = self.settled(candidates)
+        return {} if settled is None else {SETTLED: settled[:, None]}
+
+
+def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
+    """What a run will take, known before anything is allocated."""
+    further = spec.descriptor_size if config.direction_fields else 0
+    return networks_footprint(make_networks(spec, config), config, 1 + (further > 0), further)
+
+
+FAMILY = Family(Config, preset, footprint, DCQDPG, find_idle_directions)

@@ -1,0 +1,205 @@
+"""Settings of DC-QD-PG and its presets; `dc_qd_pg.py` has the algorithm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from qdpg.algorithms.qd_pg_checks import check_settings, find_idle
+from qdpg.algorithms.qd_pg_settings import SPAN, VisitedSettings
+from qdpg.emitters.iso_line import IsoLineShare
+from qdpg.emitters.objective import GradientObjective, Objective
+from qdpg.errors import UserError
+from qdpg.learn.td3 import TD3Options
+from qdpg.ranges import Cells, Correlation, Count, CountOrNone, NotNegative, Share, Widths
+from qdpg.tasks.task import TaskSpec
+
+
+@dataclass(frozen=True)
+class Config(VisitedSettings, TD3Options):
+    """Settings of DC-QD-PG. The defaults are those of a task that no preset names.
+
+    Policies end in a linear layer, learning networks see scaled observations where the task declares their sizes, and
+    each objective has a greedy actor.
+
+    Attributes:
+        population: Offspring per generation; what the others leave climbs for quality.
+        hidden: Hidden layers of policies and critics.
+        replay_size: Rows of the replay memory.
+        gradient_steps_ratio: Gradient steps per transition that the generation before left in the replay memory.
+        stored_steps: How many successive steps of each candidate's episode enter the replay memory; see
+            `sub_trajectories`. 0 stores all of them.
+        stratified: How many times the mean of all occupied cells any cell of the archive may have of the transitions
+            that are learned from, the rest being left out at random, anew in every generation; 0 learns from all alike.
+        greedy_steps: Gradient steps of each copy of an elite.
+        direction_fields: Offspring that are the greedy direction-conditioned policy with a direction field each.
+        direction_gradients: Offspring that are copies of elites, improved in the direction in which novelty grows.
+        field_mutation: Whether some of the `direction_fields` are elites' own networks with another field.
+        unit_directions: Whether only the direction of w counts: to go there is then worth the same however long w is,
+            and policies do not stand still where a field is weak.
+        symmetry_augmentation: Whether quarters of each minibatch are seen as if all had happened one, two and three
+            quarter turns further left, for bodies of which the task says that this makes no difference.
+        reward_share: Share of the environment's reward that counts in the direction-conditioned critics too.
+        warm_up_steps: Environment steps, from the start, in which the greedy actors only practise: all episodes
+            explore, straight on in one direction and, after at most `roll_in_steps`, in another.
+        roll_in_steps: An elite acts first in exploration episodes, through a part of its own episode; then the greedy
+            actor acts for so many steps.
+        settled: How near to its end, as a share of the descriptors' range, an episode has settled if it stays there.
+            Elites then guide others only before they have settled, and exploration episodes are stored only up to
+            `stored_steps` after they have. 0 makes no such difference.
+        noise_correlation: Of all action noise between successive steps; 0 is white noise.
+        cells: Cells per dimension of the archive, or one number for a centroidal Voronoi tessellation.
+        iso_line: Iso+line variation beside the gradients.
+        initial_policies: Random policies to start from.
+        diversity: Of direction-conditioned critics and policies; the reward is movement of ψ along the direction.
+        quality: Of the policies improved for quality, and their critics.
+    """
+
+    population: Count = 12
+    hidden: Widths = (128, 128)
+    replay_size: Count = 500_000
+    batch_size: Count = 128
+    actor_rate: NotNegative = 1e-3
+    critic_rate: NotNegative = 1e-3
+    critic_hidden: Literal["relu", "normed"] = "normed"
+    gradient_steps_ratio: NotNegative = 0.7
+    stored_steps: CountOrNone = 200
+    stratified: NotNegative = 2.0
+    greedy_steps: Count = 150
+    direction_fields: CountOrNone = 5
+    direction_gradients: CountOrNone = 1
+    field_mutation: bool = False
+    unit_directions: bool = False
+    symmetry_augmentation: bool = False
+    reward_share: NotNegative = 1.0
+    warm_up_steps: CountOrNone = 150_000
+    roll_in_steps: Count = 200
+    settled: Share = 0.0
+    noise_correlation: Correlation = 0.9
+    visited_threshold: NotNegative = 1 / SPAN["ant-trap"]
+    neighbours: Count = 30
+    cells: Cells = (7, 7)
+    iso_line: IsoLineShare = field(default_factory=lambda: IsoLineShare(share=1 / 6, selection_pressure=3.0))
+    initial_policies: Count = 4
+    diversity: GradientObjective = field(
+        default_factory=lambda: GradientObjective(
+            reward_scale=2.0, action_bound=0.5, rate_range=2.0, exploration_episodes=10, exploration_noise=0.3
+        )
+    )
+    quality: Objective = field(
+        default_factory=lambda: Objective(
+            discount=0.997,
+            reward_scale=0.05,
+            action_bound=0.5,
+            rate_range=2.0,
+            selection_pressure=3.0,
+            exploration_episodes=5,
+            exploration_noise=0.2,
+        )
+    )
+
+
+def preset(name: str, task: str, algorithm: str = "dc-qd-pg") -> Config:
+    """The settings of preset "tuned" for `task`; docs/dc-qd-pg.md says why. There is no "paper": it is ours.
+
+    Raises:
+        UserError: The preset is "paper".
+    """
+    if name == "paper":
+        raise UserError("dc-qd-pg is qdpg's own and in no paper; it has the preset tuned only.")
+    config = Config()
+    if task == "ant-trap":
+        return replace(config, cells=(15, 8), quality=replace(config.quality, reward_offset=0.75))
+    if task == "ant-maze":
+        return _tune_ant_maze(config)
+    if task == "point-maze":
+        return _tune_point_maze(config)
+    return config
+
+
+def _tune_ant_maze(config: Config) -> Config:
+    """A heavy ant, which needs all its strength, in a large place."""
+    return replace(
+        config,
+        gradient_steps_ratio=1.5,
+        stored_steps=50,
+        stratified=0.0,
+        direction_fields=8,
+        field_mutation=True,
+        unit_directions=True,
+        symmetry_augmentation=True,
+        reward_share=0.0,
+        warm_up_steps=200_000,
+        roll_in_steps=250,
+        settled=0.01,
+        visited_threshold=4 / SPAN["ant-maze"],
+        cells=(14, 14),
+        iso_line=replace(config.iso_line, share=1 / 12),
+        initial_policies=2,
+        diversity=replace(
+            config.diversity, reward_scale=8.0, action_bound=1.0, exploration_episodes=12, exploration_noise=0.7
+        ),
+        quality=replace(
+            config.quality,
+            discount=0.99,
+            reward_scale=5.0,
+            shaped=True,
+            action_bound=1.0,
+            exploration_episodes=2,
+            exploration_noise=0.6,
+        ),
+    )
+
+
+def _tune_point_maze(config: Config) -> Config:
+    """Small networks; a point needs no gait, so that the warm-up is short."""
+    return replace(
+        config,
+        hidden=(64, 32),
+        batch_size=100,
+        replay_size=250_000,
+        gradient_steps_ratio=1.5,
+        stored_steps=0,
+        warm_up_steps=5_000,
+        roll_in_steps=50,
+        unit_directions=True,
+        reward_share=0.0,
+        visited_threshold=0.005,
+        cells=(5, 5),
+        initial_policies=20,
+        diversity=replace(config.diversity, reward_scale=5.0, action_bound=1.0, exploration_noise=0.6),
+        quality=replace(config.quality, discount=0.99, action_bound=3.0, exploration_noise=0.6),
+    )
+
+
+def check_directions(spec: TaskSpec, config: Config, name: str) -> None:
+    """Raise a `UserError` if settings do not fit each other or the task."""
+    check_settings(spec, config, name)
+    climbing = config.population - round(config.iso_line.share * config.population)
+    if climbing - config.direction_fields - config.direction_gradients < 1:
+        raise UserError(
+            f"{name} needs an offspring for quality, but direction_fields, direction_gradients and iso_line.share "
+            f"leave none of a population of {config.population}; enlarge it."
+        )
+    if config.symmetry_augmentation and (config.reward_share or not spec.quarter_turn):
+        raise UserError(
+            f"symmetry_augmentation needs a task with a quarter_turn, which {spec.name} may not have, and no share of "
+            "the environment's reward in the diversity gradient; give symmetry_augmentation=false, or reward_share=0."
+        )
+    if not config.direction_fields and (config.direction_gradients or config.warm_up_steps):
+        raise UserError("without direction_fields nobody learns directions; set direction_gradients=0 warm_up_steps=0.")
+
+
+def find_idle_directions(config: Config) -> dict[str, str]:
+    """Settings that do nothing beside the others, and why: whoever gives one of them is refused."""
+    idle = {key: why for key, why in find_idle(config).items() if not key.endswith("action_bound")}
+    if not config.direction_fields:
+        reason = "direction_fields is 0"
+        idle |= dict.fromkeys(("field_mutation", "unit_directions", "symmetry_augmentation", "reward_share"), reason)
+        idle |= dict.fromkeys(("visited_size", "visited_threshold", "neighbours"), reason)
+        idle |= {f"diversity.{each}": reason for each in GradientObjective.__dataclass_fields__}
+    if not config.direction_gradients:
+        idle["diversity.rate_range"] = idle["diversity.selection_pressure"] = "direction_gradients is 0"
+    if not config.stored_steps:
+        idle["settled"] = "stored_steps is 0"
+    return idle

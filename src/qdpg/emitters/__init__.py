@@ -1,0 +1,1 @@
+"""Ways of making offspring from elites, one file each."""

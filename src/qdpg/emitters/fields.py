@@ -1,0 +1,80 @@
+"""What emitters with direction fields share: how fields lie beside elites, and from which elites they are mutated."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qdpg.emitters.learner import Learner, Networks
+from qdpg.learn.direction_field import (
+    direction_weights,
+    draw_constant_fields,
+    field_size,
+    find_place,
+    follow_fields,
+)
+from qdpg.learn.networks import MLP
+from qdpg.memory.elites import Elites
+from qdpg.memory.visited import Visited
+
+FIELD, WEIGHTS = "direction_field", "direction_weights"  # extra fields of elites
+
+SIGMA = 0.3  # how much a mutated field differs from its parent's
+FRESH = 0.2  # share of fields that are drawn anew
+SELECTION_PRESSURE = 2.0  # towards elites in sparse regions, whose fields are mutated
+NEIGHBOURS = 4  # elites that say how sparse a region is: as many as a cell of a grid has sides
+
+
+class DirectionFields:
+    """The direction fields of one task's elites."""
+
+    def __init__(self, networks: Networks, keeps_weights: bool) -> None:
+        """Find out how places are read off observations.
+
+        Args:
+            networks: The networks that learn.
+            keeps_weights: Whether elites remember how directions enter their network, so that their own field can be
+                changed later.
+        """
+        spec = networks.spec
+        self.networks, self.keeps_weights, self.descriptors = networks, keeps_weights, spec.descriptor_size
+        self.place = find_place(spec.located, spec.descriptor_low, spec.descriptor_high, networks.scale)
+
+    def extra_fields(self) -> dict[str, int]:
+        """What is remembered of each elite, and how many numbers it is."""
+        weights = {WEIGHTS: self.descriptors * self.networks.hidden[0]} if self.keeps_weights else {}
+        return {FIELD: field_size(self.descriptors, self.place)} | weights
+
+    def constant(self, rng: np.random.Generator, number: int) -> np.ndarray:
+        """Fields that lead straight on in random directions, [number, S]."""
+        return draw_constant_fields(rng, number, self.descriptors, self.place)
+
+    def follow(self, learner: Learner, fields: np.ndarray) -> MLP:
+        """The greedy direction-conditioned policy with each of the fields, for play."""
+        assert learner.greedy is not None
+        return self.networks.for_play(follow_fields(learner.greedy.online, fields, self.place))
+
+    def remember(self, learner: Learner, fields: np.ndarray) -> dict[str, np.ndarray]:
+        """The extra fields of policies that `follow` made."""
+        assert learner.greedy is not None
+        if not self.keeps_weights:
+            return {FIELD: fields}
+        weights = direction_weights(learner.greedy.online, self.descriptors).reshape(1, -1)
+        return {FIELD: fields, WEIGHTS: np.repeat(weights, len(fields), axis=0)}
+
+    def draw_sparse(self, elites: Elites, rng: np.random.Generator, number: int) -> np.ndarray:
+        """Draw elites whose fields are to be mutated, rows, best those in sparse regions of the behaviour space."""
+        data = elites.data()
+        others = Visited(self.descriptors, len(elites), threshold=0.0, neighbours=NEIGHBOURS)
+        others.set(data["measures"])
+        sparsity = others.novelty(data["measures"], held=True)
+        if WEIGHTS in data:  # those that cannot be given another field come last
+            sparsity *= data[WEIGHTS].any(axis=1)
+        return elites.draw(rng, number, SELECTION_PRESSURE, sparsity)
+
+
+def count_mutated(size: int, elites: Elites) -> int:
+    """How many of `size` policies with fields, but for one, are elites' own networks.
+
+    Their share is that of filled cells: the more elites there are, the more there is to inherit.
+    """
+    return min(round(size * elites.coverage), size - 1)
