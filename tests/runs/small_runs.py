@@ -7,8 +7,8 @@ SMALL = {
     "batch_size": 16,
     "gradient_steps_ratio": 0.25,
     "visited_size": 300,
-    "visited_threshold": 0.01,
-    "exploration_noise": 0.1,
+    "visited_threshold": 0.005,
+    "candidate_noise": 0.1,
 }
 
 

@@ -21,7 +21,7 @@ Switch = Annotated[bool, tyro.conf.FlagCreatePairsOff]
 @app.command
 def train(
     task: tyro.conf.Positional[str],
-    algorithm: str = "qd-pg",
+    algorithm: str | None = None,
     preset: str = "tuned",
     steps: int = 1_000_000,
     seed: int = 0,
@@ -35,7 +35,7 @@ def train(
 
     Args:
         task: A built-in task, gym:ENV_ID, or module:name.
-        algorithm: See `qdpg algorithms`.
+        algorithm: See `qdpg algorithms`; `qdpg tasks` says which one a task has by default.
         preset: "tuned" (what works best) or "paper" (the paper's settings).
         steps: Environment steps to train for.
         seed: What every random draw comes from.

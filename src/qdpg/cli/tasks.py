@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from qdpg.algorithms.registry import default_algorithm
 from qdpg.errors import UserError
 from qdpg.report.figures import save_figure
 from qdpg.tasks.floor_plan import draw_task
@@ -65,7 +66,7 @@ def _plain(task: Task) -> dict[str, Any]:
     described = {field.name: getattr(spec, field.name) for field in dataclasses.fields(spec)}
     described["references"] = dict(spec.references)
     described["floor"] = None if spec.floor is None else dataclasses.asdict(spec.floor)
-    return described | {"options": _options(task)}
+    return described | {"options": _options(task), "default_algorithm": default_algorithm(spec.name)}
 
 
 def _options(task: Task) -> dict[str, Any]:
@@ -93,6 +94,7 @@ def _row(task: Task) -> dict[str, str]:
         "fitness": FITNESS[spec.fitness],
         "solved": "-" if spec.solved is None else f"above {spec.solved:,g}",
         "references": "\n".join(f"{score:,g} {name}" for name, score in spec.references.items()) or "-",
+        "algorithm": default_algorithm(spec.name),
         "options": "\n".join(f"{name}={_word(value)}" for name, value in _options(task).items()) or "-",
     }
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-from qdpg.algorithms.registry import config_to_json, footprint, make_config
+from qdpg.algorithms.registry import config_to_json, default_algorithm, footprint, make_algorithm, make_config
 from qdpg.cli.settings import parse_settings, split_settings
 from qdpg.errors import UserError
 from qdpg.runs.compiled import cache_compiled_programs
@@ -20,7 +20,7 @@ from qdpg.tasks.registry import file_name, make_task
 
 def run_train(
     task: str,
-    algorithm: str,
+    algorithm: str | None,
     preset: str,
     steps: int,
     seed: int,
@@ -35,12 +35,15 @@ def run_train(
         raise UserError(f"--steps is {steps}, but must be at least 1.")
     if not 0 <= seed < 2**31:
         raise UserError(f"--seed is {seed}, but must be at least 0 and below 2³¹.")
+    algorithm = algorithm or default_algorithm(task)
     options, others = split_settings(parse_settings(settings))
     if until_solved and make_task(task, **options).spec.solved is None:
         raise UserError(f"--until-solved needs a task that says when it is solved, and {task} does not.")
     config = make_config(algorithm, preset, task, others)
     where = out or Path("runs") / f"{file_name(task)}-{algorithm}-{preset}-{seed}"
-    check_room(footprint(algorithm, make_task(task, **options).spec, config), where.absolute())
+    spec = make_task(task, **options).spec
+    check_room(footprint(algorithm, spec, config), where.absolute())
+    make_algorithm(algorithm, spec, config, seed)  # says what does not fit before anything is written
     settings_of_run = RunConfig(task, options, algorithm, preset, config_to_json(config), seed, steps, until_solved)
     return _train(create_run(where, settings_of_run), checkpoint_seconds, quiet)
 
@@ -48,6 +51,7 @@ def run_train(
 def run_resume(path: Path, steps: int | None, checkpoint_seconds: float, quiet: bool) -> int:
     """Continue a run exactly where it stopped."""
     run = load_run(path)
+    run.settings.make()  # says why it cannot go on before anything is written
     if steps is not None:
         run = change_steps(run, steps)
     return _train(run, checkpoint_seconds, quiet)

@@ -25,6 +25,7 @@ from qdpg.errors import UserError
 from qdpg.learn.transitions import NOVELTY
 from qdpg.memory.replay import Replay
 from qdpg.runs.files import TEMPORARY, checksum, remove_leftovers, sync_directory, write_arrays, write_json
+from qdpg.runs.migration import migrate_state
 
 FORMAT = 1
 KEPT = 2
@@ -132,7 +133,7 @@ class Checkpoints:
         state = _load_checked(path / "state.safetensors", manifest["checksums"]["state.safetensors"])
         segments = manifest["replay"]["segments"]
         parts = [_load_checked(self.journal / s["file"], s["sha256"]) for s in segments]
-        algorithm.load(state)
+        algorithm.load(migrate_state(state))
         if algorithm.replay is not None:
             if segments:
                 algorithm.replay.inserted = segments[0]["first"]

@@ -33,11 +33,12 @@ from qdpg.errors import UserError
 from qdpg.runs.collection import Collection, read_collection
 from qdpg.runs.files import lock_directory, write_json
 from qdpg.runs.logs import read_csv
+from qdpg.runs.migration import OLD_FORMAT, migrate_config
 from qdpg.tasks.registry import make_task
 from qdpg.tasks.task import Task
 from qdpg.version import __version__
 
-FORMAT = 1
+FORMAT = 2
 _LIBRARIES = ("jax", "jaxlib", "mujoco", "numpy", "scipy", "ribs", "optax", "gymnasium")
 
 
@@ -80,6 +81,7 @@ class Run:
     config: dict[str, Any]
     manifest: dict[str, Any]
     task: Task
+    refusal: str | None = None  # why it cannot be trained on, if so
 
     def metrics(self) -> dict[str, np.ndarray]:
         """One entry per generation, by column."""
@@ -108,7 +110,13 @@ class Run:
 
     @property
     def settings(self) -> RunConfig:
-        """The configuration as an object."""
+        """The configuration as an object.
+
+        Raises:
+            UserError: It is of an older version, and today's algorithms cannot go on with it.
+        """
+        if self.refusal is not None:
+            raise UserError(f"{self.path} cannot be trained on: {self.refusal}.")
         data = {k: v for k, v in self.config.items() if k != "format"}
         return RunConfig(**data)
 
@@ -127,9 +135,12 @@ def load_run(path: Path | str) -> Run:
         raise UserError(f"{path} is not a run: it has no config.json and manifest.json.") from None
     except (OSError, ValueError) as error:
         raise UserError(f"the configuration of {path} cannot be read: {error}.") from error
+    refusal = None
+    if config.get("format") == OLD_FORMAT:
+        config, refusal = migrate_config({**config, "format": FORMAT})
     if config.get("format") != FORMAT:
         raise UserError(f"{path} has format {config.get('format')}, but this version of qdpg reads format {FORMAT}.")
-    return Run(path, config, manifest, make_task(config["task"], **config["task_options"]))
+    return Run(path, config, manifest, make_task(config["task"], **config["task_options"]), refusal)
 
 
 def create_run(path: Path, config: RunConfig) -> Run:
