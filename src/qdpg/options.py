@@ -71,9 +71,10 @@ def _group(options: Mapping[str, Any]) -> dict[str, Any]:
     grouped: dict[str, Any] = {}
     for key, value in options.items():
         name, dot, rest = key.partition(".")
+        if name in grouped and not (dot and isinstance(grouped[name], _Dotted)):
+            raise UserError(f"{name!r} is given as a whole and in part; give one of them.")
         if dot:
-            inner = grouped.setdefault(name, _Dotted())
-            inner[rest] = value
+            grouped.setdefault(name, _Dotted())[rest] = value
         else:
             grouped[name] = value
     return grouped
@@ -85,7 +86,7 @@ def _fit(value: Any, hint: Any, name: str) -> Any:
         value = tuple(value)
     plain = _without_ranges(hint)
     try:
-        if isinstance(value, bool) and plain in (int, float):
+        if _holds_bool(value) and "bool" not in str(plain) and plain is not Any:
             raise typeguard.TypeCheckError("is a truth value")
         typeguard.check_type(value, plain, collection_check_strategy=typeguard.CollectionCheckStrategy.ALL_ITEMS)
     except typeguard.TypeCheckError:
@@ -93,9 +94,14 @@ def _fit(value: Any, hint: Any, name: str) -> Any:
         raise UserError(f"{name} must be {wanted.replace('typing.', '')}, not {value!r}.") from None
     for limits in _ranges(hint):
         for number in value if isinstance(value, tuple) else (value,):
-            if not limits.holds(number):
+            if number is not None and not limits.holds(number):
                 raise UserError(f"{name} must be {limits}, not {value!r}.")
     return float(value) if plain is float else value
+
+
+def _holds_bool(value: Any) -> bool:
+    """Whether `value` is a truth value or a tuple that holds one; Python would take it for a number."""
+    return isinstance(value, bool) or (isinstance(value, tuple) and any(map(_holds_bool, value)))
 
 
 def _without_ranges(hint: Any) -> Any:

@@ -7,7 +7,6 @@ expect them. With `bonus=0` this is PPO.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple
@@ -16,13 +15,7 @@ import jax
 import numpy as np
 
 from qdpg.algorithms.algorithm import Clock, Counted, Family, Footprint, Generation
-from qdpg.algorithms.pieces import (
-    check_finite,
-    draw_seeds,
-    generation_key,
-    pack_state,
-    unpack_state,
-)
+from qdpg.algorithms.pieces import check_finite, draw_seeds, generation_key, pack_state, unpack_state
 from qdpg.emitters.episodes import make_episodes
 from qdpg.errors import UserError
 from qdpg.learn.adversary import Adversary, imitate, init_adversary, surprise
@@ -32,6 +25,7 @@ from qdpg.learn.ppo import Learner, PPOSettings, draw_order, improve, init_learn
 from qdpg.memory.elites import Elites
 from qdpg.play.acting import Noise, draw_noise
 from qdpg.play.rollouts import Rollouts
+from qdpg.ranges import Count, NotNegative, Positive, Widths
 from qdpg.tasks.task import TaskSpec
 
 
@@ -56,18 +50,18 @@ class Config(PPOSettings):
         reward_scale: Factor on the environment's reward (fitness is untouched).
     """  # noqa: D205
 
-    hidden: tuple[int, ...] = (64, 64)
-    adversary_hidden: tuple[int, ...] = (64, 64)
+    hidden: Widths = (64, 64)
+    adversary_hidden: Widths = (64, 64)
     adversary_input: Literal["observation", "descriptor"] = "observation"
-    episodes: int = 5
-    start_deviation: float = math.exp(-0.5)
-    action_scale: float = 10.0
-    bonus: float = 4e-4
-    bonus_steps: int = 2_000_000
-    adversary_rate: float = 9e-5
-    adversary_weight: float = 4e-5
+    episodes: Count = 5
+    start_deviation: Positive = 0.6065306597126334  # e^-0.5
+    action_scale: Positive = 10.0
+    bonus: NotNegative = 4e-4
+    bonus_steps: Count = 2_000_000
+    adversary_rate: NotNegative = 9e-5
+    adversary_weight: NotNegative = 4e-5
     normalise: bool = False
-    reward_scale: float = 1.0
+    reward_scale: NotNegative = 1.0
 
 
 def preset(name: str, task: str, algorithm: str = "agac") -> Config:

@@ -152,6 +152,9 @@ class TriesOut(Protocol):
     player: Player | None
 
 
+PRESETS = ("tuned", "paper")
+
+
 class Footprint(NamedTuple):
     """Bytes that an algorithm will take at most."""
 
@@ -168,6 +171,7 @@ class Family(NamedTuple):
     footprint: Callable[[TaskSpec, Any, str], Footprint]  # (spec, settings, name)
     make: Callable[[TaskSpec, Any, int, str], Algorithm]  # (spec, settings, seed, name)
     find_idle: Callable[[Any], dict[str, str]] = lambda config: {}  # settings that do nothing beside others, and why
+    presets: tuple[str, ...] = PRESETS
 
 
 class Clock:

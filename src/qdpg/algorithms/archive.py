@@ -144,10 +144,11 @@ class ArchiveAlgorithm(Counted):
         return Context(state, transitions, self._learner_key(key, learner), self.gradient_steps(), stop)
 
     def check(self, learned: dict[str, Any], *populations: MLP) -> None:
-        """Raise `DivergedError` if a policy or a critic is not finite."""
-        critics = {name: each.critics.online for name, each in learned.items()}
+        """Raise `DivergedError` if a policy, or a number of a learner, is not finite."""
+        # Of a learner with critics these suffice: whatever is not finite elsewhere shows in them or in the policies.
+        numbers = {name: each.critics.online if hasattr(each, "critics") else each for name, each in learned.items()}
         for policies in populations:
-            check_finite(self.generation, policies, critics)
+            check_finite(self.generation, policies, numbers)
 
     def transitions(self) -> Transitions | None:
         """The replay memory as this generation learns from it."""

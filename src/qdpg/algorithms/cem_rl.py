@@ -41,6 +41,7 @@ from qdpg.learn.transitions import UniformMinibatches
 from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay
 from qdpg.play.rollouts import Rollouts
+from qdpg.ranges import Cells, Count, CountOrNone, NotNegative, Positive, Widths
 from qdpg.tasks.task import TaskSpec
 
 
@@ -63,19 +64,19 @@ class Config(ActorCriticSettings, TD3Options):
             training.
     """
 
-    batch_size: int = 100
-    actor_rate: float = 1e-3
-    critic_rate: float = 1e-3
-    population: int = 10
-    climbers: int = 5
-    start_variance: float = 1e-3
+    batch_size: Count = 100
+    actor_rate: NotNegative = 1e-3
+    critic_rate: NotNegative = 1e-3
+    population: Count = 10
+    climbers: CountOrNone = 5
+    start_variance: Positive = 1e-3
     activation: Literal["relu", "tanh"] = "tanh"
-    hidden: tuple[int, ...] = (400, 300)
-    replay_size: int = 1_000_000
-    gradient_steps_ratio: float = 1.0
-    start_steps: int = 10_000
-    reward_scale: float = 1.0
-    cells: tuple[int, ...] | int = (5, 5)
+    hidden: Widths = (400, 300)
+    replay_size: Count = 1_000_000
+    gradient_steps_ratio: NotNegative = 1.0
+    start_steps: CountOrNone = 10_000
+    reward_scale: NotNegative = 1.0
+    cells: Cells = (5, 5)
 
 
 def preset(name: str, task: str, algorithm: str = "cem-rl") -> Config:

@@ -111,8 +111,8 @@ class DCQDPG(QDPG):
     def warm_up(self, stop: Callable[[], bool]) -> Generation:
         """Let the greedy actors learn, and the direction-conditioned one go straight on in random directions.
 
-        Half-way through each episode the direction changes. Nobody is a candidate for the archive: elites that stand
-        still would guide nobody anywhere.
+        Each episode begins in one direction and, after a random number of steps, goes on in another. Nobody is a
+        candidate for the archive: elites that stand still would guide nobody anywhere.
         """
         rng, number = np.random.default_rng([self.seed, self.generation]), WARM_UP_EPISODES
         fields, learned = self.fields.constant(rng, 2 * number), dict(self._state.learners)
@@ -168,4 +168,4 @@ def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
     return networks_footprint(make_networks(spec, config), config, 1 + (further > 0), further)
 
 
-FAMILY = Family(Config, preset, footprint, DCQDPG, find_idle_directions)
+FAMILY = Family(Config, preset, footprint, DCQDPG, find_idle_directions, presets=("tuned",))

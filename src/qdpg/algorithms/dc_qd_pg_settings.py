@@ -40,7 +40,7 @@ class Config(VisitedSettings, TD3Options):
         symmetry_augmentation: Whether quarters of each minibatch are seen as if all had happened one, two and three
             quarter turns further left, for bodies of which the task says that this makes no difference.
         reward_share: Share of the environment's reward that counts in the direction-conditioned critics too.
-        warm_up_steps: Environment steps, from the start, in which the greedy actors only practise: all episodes
+        warm_up_steps: Environment steps, from the start, in which the greedy actors only learn: all episodes
             explore, straight on in one direction and, after at most `roll_in_steps`, in another.
         roll_in_steps: An elite acts first in exploration episodes, through a part of its own episode; then the greedy
             actor acts for so many steps.
@@ -100,13 +100,7 @@ class Config(VisitedSettings, TD3Options):
 
 
 def preset(name: str, task: str, algorithm: str = "dc-qd-pg") -> Config:
-    """The settings of preset "tuned" for `task`; docs/dc-qd-pg.md says why. There is no "paper": it is ours.
-
-    Raises:
-        UserError: The preset is "paper".
-    """
-    if name == "paper":
-        raise UserError("dc-qd-pg is qdpg's own and in no paper; it has the preset tuned only.")
+    """The settings of preset "tuned", the only one, for `task`; docs/dc-qd-pg.md says why."""
     config = Config()
     if task == "ant-trap":
         return replace(config, cells=(15, 8), quality=replace(config.quality, reward_offset=0.75))
@@ -193,13 +187,14 @@ def check_directions(spec: TaskSpec, config: Config, name: str) -> None:
 def find_idle_directions(config: Config) -> dict[str, str]:
     """Settings that do nothing beside the others, and why: whoever gives one of them is refused."""
     idle = {key: why for key, why in find_idle(config).items() if not key.endswith("action_bound")}
+    if config.warm_up_steps:  # its episodes explore, whatever comes later
+        for name in ("roll_in_steps", "noise_correlation", "diversity.exploration_noise"):
+            idle.pop(name, None)
     if not config.direction_fields:
         reason = "direction_fields is 0"
         idle |= dict.fromkeys(("field_mutation", "unit_directions", "symmetry_augmentation", "reward_share"), reason)
         idle |= dict.fromkeys(("visited_size", "visited_threshold", "neighbours"), reason)
         idle |= {f"diversity.{each}": reason for each in GradientObjective.__dataclass_fields__}
     if not config.direction_gradients:
-        idle["diversity.rate_range"] = idle["diversity.selection_pressure"] = "direction_gradients is 0"
-    if not config.stored_steps:
-        idle["settled"] = "stored_steps is 0"
+        idle |= dict.fromkeys(("diversity.rate_range", "diversity.selection_pressure"), "direction_gradients is 0")
     return idle

@@ -24,7 +24,7 @@ from qdpg.errors import UserError
 from qdpg.learn.discriminator import Seen, init_discriminator, log_probabilities
 from qdpg.learn.networks import MLP, count_parameters
 from qdpg.play.rollouts import Rollouts
-from qdpg.ranges import Count
+from qdpg.ranges import Cells, Count, NotNegative, Positive, Share, Widths
 from qdpg.tasks.task import TaskSpec
 
 
@@ -36,7 +36,7 @@ class Config(SACConfig):
     Attributes:
         reward_scale: Factor on log q(z|s) − log p(z) in the critics' eyes.
         skills: K.
-        skills_at_once: How many of them, in turn, are judged and scout in a generation (one per episode in the code).
+        skills_at_once: How many of them, in turn, are judged and explore in a generation (one per episode in the code).
         discriminator_input: What the discriminator sees of a state (the observation in the code; the descriptor here,
             by which skills are also compared with other algorithms' elites).
         discriminator_rate: Its learning rate.
@@ -44,17 +44,17 @@ class Config(SACConfig):
             influence training.
     """  # noqa: D205
 
-    hidden: tuple[int, ...] = (300, 300)
+    hidden: Widths = (300, 300)
     exploration_episodes: Count = 1
-    batch_size: int = 128
-    softness: float = 0.01
-    start_temperature: float = 0.1
-    temperature_rate: float = 0.0
-    skills: int = 50
-    skills_at_once: int = 5
+    batch_size: Count = 128
+    softness: Share = 0.01
+    start_temperature: Positive = 0.1
+    temperature_rate: NotNegative = 0.0
+    skills: Count = 50
+    skills_at_once: Count = 5
     discriminator_input: Seen = "descriptor"
-    discriminator_rate: float = 3e-4
-    cells: tuple[int, ...] | int = (5, 5)
+    discriminator_rate: NotNegative = 3e-4
+    cells: Cells = (5, 5)
 
 
 def preset(name: str, task: str, algorithm: str = "diayn") -> Config:

@@ -8,11 +8,9 @@ where a step starts and how much fitness weighs against novelty.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -21,7 +19,6 @@ from qdpg.algorithms.algorithm import (
     NOTHING,
     Clock,
     Counted,
-    Footprint,
     Generation,
     Tried,
     arrays_to_tree,
@@ -29,11 +26,11 @@ from qdpg.algorithms.algorithm import (
     with_prefix,
     without_prefix,
 )
+from qdpg.algorithms.evolution_parts import Config, Start, State, Step
 from qdpg.emitters.episodes import make_episodes
 from qdpg.errors import DivergedError, UserError
 from qdpg.learn.climbing import Stopped
 from qdpg.learn.es import (
-    OptimiserState,
     Source,
     ascend,
     blend_ranks,
@@ -43,7 +40,6 @@ from qdpg.learn.es import (
 )
 from qdpg.learn.networks import (
     MLP,
-    count_parameters,
     flatten_population,
     init_normalised,
     init_population,
@@ -51,111 +47,11 @@ from qdpg.learn.networks import (
 )
 from qdpg.learn.normaliser import ObservationStats, fold, no_stats, unfold
 from qdpg.memory.elites import Elites
-from qdpg.memory.visited import NoveltyKind, Visited
+from qdpg.memory.visited import Visited
 from qdpg.play.acting import Noise
 from qdpg.play.player import Player
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import TaskSpec
-
-
-@dataclass(frozen=True)
-class Config:
-    """Settings that all evolution strategies share. Defaults are those of ME-ES's authors (Colas et al., 2020).
-
-    Attributes:
-        pairs: n, mirrored pairs of perturbations per generation; each pair is played twice.
-        sigma: σ of the perturbations.
-        rate: Adam's learning rate.
-        decay: Weight decay.
-        action_noise: σ of the action noise in episodes of perturbations.
-        evaluations: Episodes of each improved policy, without noise; behaviour and fitness are their means.
-        parents: Random policies to start from; NS-ES and its kin improve these M in turn.
-        hidden: Hidden layers, of tanh units.
-        initialisation: "normalised": units with incoming weights of length one, and hardly any action at first;
-            "uniform": as TD3 has it.
-        normalise: Whether steps are taken in the coordinates of normalised observations.
-        neighbours: K of novelty.
-        novelty: Mean of squared distances as the authors of ME-ES have it, or mean distance as those of NS-ES do.
-        cells: Cells per dimension of the grid, or one number for a centroidal Voronoi tessellation.
-        chunk: Episodes of perturbations played at once; bounds the memory, and does not change results.
-    """
-
-    pairs: int = 5000
-    sigma: float = 0.02
-    rate: float = 0.01
-    decay: float = 0.005
-    action_noise: float = 0.01
-    evaluations: int = 30
-    parents: int = 5
-    hidden: tuple[int, ...] = (256, 256)
-    initialisation: Literal["normalised", "uniform"] = "normalised"
-    normalise: bool = True
-    neighbours: int = 10
-    novelty: NoveltyKind = "squared"
-    cells: tuple[int, ...] | int = (10, 10)
-    chunk: int = 100
-
-
-def shared_preset(name: str, task: str) -> dict[str, Any]:
-    """What preset `name` changes for `task` in every evolution strategy; an unknown task gets the ants' settings.
-
-    "paper" is the published scale, 10,000 episodes per generation. "tuned" is what two cores can do: few pairs, each
-    generation a larger step, one episode per improved policy, as in QDax.
-    """
-    point = {"hidden": (64, 32), "cells": (5, 5), "chunk": 2000}  # networks and grid of QD-PG's Table 3
-    if name == "paper":
-        return point if task == "point-maze" else {}
-    small = {"evaluations": 1, "action_noise": 0.0, "initialisation": "uniform"}
-    if task == "point-maze":
-        return {**point, **small, "pairs": 10, "sigma": 0.1, "rate": 0.2, "decay": 0.0}
-    return {**small, "pairs": 50, "cells": (7, 7), "chunk": 20}
-
-
-def proportional(values: np.ndarray) -> np.ndarray:
-    """Shares [n] in proportion to non-negative values [n]; equal ones if there is nothing to go by."""
-    total = values.sum(dtype=np.float64)
-    return values / total if total > 0 else np.full(len(values), 1 / len(values))
-
-
-class Start(NamedTuple):
-    """Where a generation's step starts."""
-
-    member: int  # row of the state that the improved policy will take
-    policy: np.ndarray  # [P], plain
-    optimiser: OptimiserState
-    weight: float  # of fitness against novelty, in [0, 1]
-
-
-class Step(NamedTuple):
-    """A step taken, which `tell` will remember."""
-
-    start: Start
-    optimiser: OptimiserState  # after it
-    measured: dict[str, float]  # numbers worth recording
-
-
-class State(NamedTuple):
-    """All that an evolution strategy remembers besides grid and archive."""
-
-    generation: int
-    steps: int
-    policies: np.ndarray  # [M, P] float32, plain networks
-    behaviours: np.ndarray  # [M, D] float32, their mean behaviours
-    optimisers: list[OptimiserState]  # M of them
-    observed: ObservationStats
-    own: Any  # what the variant remembers besides, a pytree
-
-
-def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
-    """What a run will take, known before anything is allocated; the archive of behaviours is too small to count."""
-    policy = 4 * count_parameters(spec.observation_size, *config.hidden, spec.action_size)
-    cells = config.cells if isinstance(config.cells, int) else math.prod(config.cells)
-    checkpoint = (3 * config.parents + cells) * (policy + 4 * spec.descriptor_size + 64) + 2**16
-    # A step is a reward, descriptors and action noise, which players hold twice while they rearrange them.
-    step = 8 * (2 + spec.descriptor_size + spec.action_size)
-    chunk = min(config.chunk, 2 * config.pairs) * (8 * policy + spec.horizon * step)
-    judged = config.parents * config.evaluations * (6 * policy + spec.horizon * (step + 8 * spec.observation_size))
-    return Footprint(memory=3 * checkpoint + max(chunk, judged), checkpoint=checkpoint, replay=0)
 
 
 class EvolutionStrategy(Counted, ABC):

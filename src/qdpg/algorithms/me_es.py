@@ -12,11 +12,13 @@ from typing import Any, Literal
 import numpy as np
 
 from qdpg.algorithms.algorithm import Family
-from qdpg.algorithms.evolution import Config as SharedConfig
-from qdpg.algorithms.evolution import EvolutionStrategy, Start, Step, footprint, proportional, shared_preset
+from qdpg.algorithms.evolution import EvolutionStrategy
+from qdpg.algorithms.evolution_parts import Config as SharedConfig
+from qdpg.algorithms.evolution_parts import Start, Step, footprint, proportional, shared_preset
 from qdpg.errors import UserError
 from qdpg.learn.es import init_optimiser
 from qdpg.learn.networks import flatten_population
+from qdpg.ranges import Count
 from qdpg.tasks.task import TaskSpec
 
 Mode = Literal["explore", "exploit"]
@@ -35,7 +37,7 @@ class Config(SharedConfig):
         mode: Explore and exploit in turns, or only one of them.
     """
 
-    block: int = 10
+    block: Count = 10
     mode: Literal["explore-exploit", "explore", "exploit"] = "explore-exploit"
 
 

@@ -13,8 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qdpg.algorithms.algorithm import Family
-from qdpg.algorithms.evolution import Config as SharedConfig
-from qdpg.algorithms.evolution import EvolutionStrategy, Start, Step, footprint, proportional, shared_preset
+from qdpg.algorithms.evolution import EvolutionStrategy
+from qdpg.algorithms.evolution_parts import Config as SharedConfig
+from qdpg.algorithms.evolution_parts import Start, Step, footprint, proportional, shared_preset
+from qdpg.ranges import CountOrNone, NotNegative
 from qdpg.tasks.task import TaskSpec
 
 WEIGHTS = {"ns-es": 0.0, "nsr-es": 0.5, "nsra-es": 0.5}  # of fitness; NSRA-ES's is where it starts
@@ -30,9 +32,9 @@ class Config(SharedConfig):
         improvement: Share of the best fitness's size by which it must be exceeded (ME-ES's authors; NS-ES's: 0).
     """
 
-    weight_step: float = 0.05
-    patience: int = 20
-    improvement: float = 0.1
+    weight_step: NotNegative = 0.05
+    patience: CountOrNone = 20
+    improvement: NotNegative = 0.1
 
 
 def preset(name: str, task: str, algorithm: str = "ns-es") -> Config:

@@ -24,6 +24,7 @@ from qdpg.learn.backprop import forward
 from qdpg.learn.networks import MLP, count_parameters
 from qdpg.learn.td3 import Actors, Pull
 from qdpg.play.rollouts import Rollouts
+from qdpg.ranges import Cells, Count, CountOrNone, NotNegative, Positive, Widths
 from qdpg.tasks.task import TaskSpec
 
 _RECENT = 10  # episodes of a learner that decide whether it is the best
@@ -45,16 +46,16 @@ class Config(TD3Config):
             influence training.
     """
 
-    hidden: tuple[int, ...] = (400, 300)
-    batch_size: int = 100
-    actor_rate: float = 1e-3
-    critic_rate: float = 1e-3
-    start_steps: int = 1_000
-    learners: int = 4
-    start_beta: float = 1.0
-    rho: float = 2.0
-    least_distance: float = 0.02
-    cells: tuple[int, ...] | int = (5, 5)
+    hidden: Widths = (400, 300)
+    batch_size: Count = 100
+    actor_rate: NotNegative = 1e-3
+    critic_rate: NotNegative = 1e-3
+    start_steps: CountOrNone = 1_000
+    learners: Count = 4
+    start_beta: NotNegative = 1.0
+    rho: Positive = 2.0
+    least_distance: NotNegative = 0.02
+    cells: Cells = (5, 5)
 
 
 def preset(name: str, task: str, algorithm: str = "p3s-td3") -> Config:

@@ -151,10 +151,10 @@ CONFIGS = {"qd-pg": Config, "qd-pg-sum": SumConfig, "d-pg": DiversityConfig, "q-
 
 
 def preset(name: str, task: str, algorithm: str = "qd-pg") -> Any:
-    """The settings of preset `name` for `task`; an unknown task gets those of the ants.
+    """The settings of preset `name` for `task`.
 
-    "paper" is Table 3 as printed. "tuned" departs from it; docs/qd-pg.md says how and why. Ablations have the settings
-    of QD-PG and differ in their objectives only.
+    "paper" is Table 3 as printed, for an unknown task that of the ants. "tuned" departs from it, for an unknown task by
+    Adam only; docs/qd-pg.md says how and why. Ablations have the settings of QD-PG and differ in their objectives only.
     """
     full = paper(task)
     if name == "tuned":

@@ -24,7 +24,7 @@ from qdpg.algorithms import (
     sac,
     td3,
 )
-from qdpg.algorithms.algorithm import Algorithm, Family, Footprint
+from qdpg.algorithms.algorithm import PRESETS, Algorithm, Family, Footprint
 from qdpg.errors import UserError
 from qdpg.options import replace_options
 from qdpg.tasks.task import TaskSpec
@@ -68,7 +68,12 @@ ALGORITHMS = {
     "nsr-es": Entry("NS-ES with fitness and novelty in equal parts", False, False, True, True, True, ns_es.FAMILY),
     "nsra-es": Entry("NS-ES with an adaptive part of fitness", False, False, True, True, True, ns_es.FAMILY),
 }
-PRESETS = ("tuned", "paper")
+DEFAULTS = {"ant-trap": "dc-qd-pg", "ant-maze": "dc-qd-pg"}  # what is better there; see docs/results
+
+
+def default_algorithm(task: str) -> str:
+    """What `qdpg train` uses for a task if nobody says otherwise."""
+    return DEFAULTS.get(task, "qd-pg")
 
 
 def make_config(algorithm: str, preset: str, task: str, settings: Mapping[str, Any]) -> Any:
@@ -84,6 +89,10 @@ def make_config(algorithm: str, preset: str, task: str, settings: Mapping[str, A
     if preset not in PRESETS:
         raise UserError(f"there is no preset {preset!r}; there are: {', '.join(PRESETS)}.")
     family = ALGORITHMS[algorithm].family
+    if preset not in family.presets:
+        raise UserError(
+            f"{algorithm} has no preset {preset!r}: it is in no paper; it has: {', '.join(family.presets)}."
+        )
     start = family.preset(preset, task, algorithm)
     config = replace_options(start, settings, f"algorithm {algorithm!r}")
     idle = family.find_idle(config)

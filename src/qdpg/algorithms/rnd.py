@@ -19,6 +19,7 @@ from qdpg.learn.distillation import Distillation, init_distillation, make_bonus,
 from qdpg.learn.networks import count_parameters
 from qdpg.learn.transitions import Minibatches, WithBonus
 from qdpg.play.rollouts import Rollouts
+from qdpg.ranges import Count, CountOrNone, NotNegative, Share, Widths
 from qdpg.tasks.task import TaskSpec
 
 _KEY = 1_000  # keeps the predictor's draws apart from the learners'
@@ -37,12 +38,12 @@ class Config(TD3Config):
         bonus_discount: γ of the running sums whose deviation the bonus is divided by (RND: 0.99).
     """
 
-    beta: float = 0.5
-    bonus_hidden: tuple[int, ...] = (256, 256)
-    embedding: int = 64
-    predictor_rate: float = 1e-4
-    predictor_epochs: int = 4
-    bonus_discount: float = 0.99
+    beta: NotNegative = 0.5
+    bonus_hidden: Widths = (256, 256)
+    embedding: Count = 64
+    predictor_rate: NotNegative = 1e-4
+    predictor_epochs: CountOrNone = 4
+    bonus_discount: Share = 0.99
 
 
 def preset(name: str, task: str, algorithm: str = "rnd") -> Config:

@@ -24,7 +24,7 @@ from qdpg.learn.discriminator import Discriminator
 from qdpg.learn.networks import LOG_DEVIATION, MLP, count_parameters, init_mlp
 from qdpg.learn.sac import Agent, SACSettings, improve, init_agent
 from qdpg.play.rollouts import Rollouts
-from qdpg.ranges import Count
+from qdpg.ranges import Count, CountOrNone, NotNegative
 from qdpg.tasks.task import TaskSpec
 
 
@@ -41,8 +41,8 @@ class Config(OffPolicyConfig, SACSettings):
     """  # noqa: D205
 
     exploration_episodes: Count = 4
-    start_steps: int = 5_000
-    exploration_noise: float = 1.0
+    start_steps: CountOrNone = 5_000
+    exploration_noise: NotNegative = 1.0
 
 
 def preset(name: str, task: str, algorithm: str = "sac") -> Config:

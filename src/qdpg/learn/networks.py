@@ -31,7 +31,7 @@ ACTIVATIONS = {
 }
 
 # Logarithms of a Gaussian policy's deviations lie within this much of that, in [-5, 2] (CleanRL's SAC).
-LOG_DEVIATION, LOG_DEVIATION_REACH = -1.5, 3.5
+LOG_DEVIATION, LOG_DEVIATION_RANGE = -1.5, 3.5
 
 
 class MLP(eqx.Module):
@@ -146,7 +146,7 @@ def apply_mlp(network: MLP, x: jax.Array) -> jax.Array:
 
 def deviation(raw: jax.Array) -> jax.Array:
     """Standard deviations of a Gaussian policy, from the second half of what its last layer gives."""
-    return jnp.exp(LOG_DEVIATION + LOG_DEVIATION_REACH * jnp.tanh(raw))
+    return jnp.exp(LOG_DEVIATION + LOG_DEVIATION_RANGE * jnp.tanh(raw))
 
 
 def deterministic(network: MLP) -> MLP:

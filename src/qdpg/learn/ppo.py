@@ -18,23 +18,24 @@ import optax
 
 from qdpg.learn.gaussian import Gaussian, entropy, init_gaussian, log_density, standard_log_density
 from qdpg.learn.networks import MLP, apply_mlp, init_mlp
+from qdpg.ranges import Count, NotNegative, Positive, Share
 
 
 @dataclass(frozen=True)
 class PPOSettings:
     """What the update needs to know. Hashable, so that it can be a static argument of compiled functions."""
 
-    batch_size: int = 512  # of a minibatch, at most
-    epochs: int = 30  # how often every transition is used
-    discount: float = 0.99
-    trace_decay: float = 0.95  # λ of the advantages
-    ratio_clip: float = 0.2  # how far probabilities may move from those that acted, as a share
-    value_clip: float = 1000.0  # how far values may move from those before the update
-    value_weight: float = 0.25  # of the squared error of values
-    entropy_weight: float = 0.0
-    actor_rate: float = 3e-4
-    critic_rate: float = 3e-4
-    gradient_clip: float = 0.5  # largest norm of each network's gradient
+    batch_size: Count = 512  # of a minibatch, at most
+    epochs: Count = 30  # how often every transition is used
+    discount: Share = 0.99
+    trace_decay: Share = 0.95  # λ of the advantages
+    ratio_clip: Positive = 0.2  # how far probabilities may move from those that acted, as a share
+    value_clip: Positive = 1000.0  # how far values may move from those before the update
+    value_weight: NotNegative = 0.25  # of the squared error of values
+    entropy_weight: NotNegative = 0.0
+    actor_rate: NotNegative = 3e-4
+    critic_rate: NotNegative = 3e-4
+    gradient_clip: Positive = 0.5  # largest norm of each network's gradient
 
 
 class Learner(NamedTuple):

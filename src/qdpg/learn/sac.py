@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from qdpg.learn.backprop import forward, input_gradient, parameter_gradient
 from qdpg.learn.discriminator import Discriminator, skill_reward, update_discriminator
 from qdpg.learn.draws import random_normal
-from qdpg.learn.networks import LOG_DEVIATION, LOG_DEVIATION_REACH, MLP
+from qdpg.learn.networks import LOG_DEVIATION, LOG_DEVIATION_RANGE, MLP
 from qdpg.learn.td3 import (
     ActorCriticSettings,
     Critics,
@@ -31,6 +31,7 @@ from qdpg.learn.td3 import (
     step_critics,
 )
 from qdpg.learn.transitions import Batch, Transitions, draw_slots, successors, take_batch
+from qdpg.ranges import NotNegative, Positive
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ class SACSettings(ActorCriticSettings):
         entropy_per_action: Wanted entropy of the policy, per dimension of the action.
     """
 
-    start_temperature: float = 1.0
-    temperature_rate: float = 3e-4
+    start_temperature: Positive = 1.0
+    temperature_rate: NotNegative = 3e-4
     entropy_per_action: float = -1.0
 
 
@@ -157,7 +158,7 @@ def draw_actions(heads: jax.Array, draws: jax.Array) -> Drawn:
     """Actions with their log-probabilities, given what a policy's last layer gave [B, 2A] and normal draws [B, A]."""
     mean, raw = jnp.split(heads, 2, axis=-1)
     squashed = jnp.tanh(raw)
-    log_deviation = LOG_DEVIATION + LOG_DEVIATION_REACH * squashed
+    log_deviation = LOG_DEVIATION + LOG_DEVIATION_RANGE * squashed
     spread = jnp.exp(log_deviation) * draws
     inner = mean + spread
     normal = -0.5 * draws**2 - log_deviation - 0.5 * math.log(2 * math.pi)
@@ -210,5 +211,5 @@ def _actor_gradient(drawn: Drawn, critics: Critics, observation: jax.Array, temp
     )
     by_inner = temperature * 2.0 * drawn.action - ascent * (1.0 - drawn.action**2)
     by_log_deviation = by_inner * drawn.spread - temperature
-    by_raw = by_log_deviation * LOG_DEVIATION_REACH * (1.0 - drawn.squashed**2)
+    by_raw = by_log_deviation * LOG_DEVIATION_RANGE * (1.0 - drawn.squashed**2)
     return jnp.concatenate([by_inner, by_raw], axis=-1)

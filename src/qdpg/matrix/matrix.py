@@ -60,7 +60,8 @@ class Matrix:
 
     def settings_of(self, algorithm: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """The options of the task and the settings of `algorithm`; its own settings win over those for all."""
-        for_all = {key: value for key, value in self.settings.items() if "." not in key}
+        owners = {"task", *ALGORITHMS}
+        for_all = {key: value for key, value in self.settings.items() if key.partition(".")[0] not in owners}
         return self._own("task"), for_all | self._own(algorithm)
 
     def _own(self, owner: str) -> dict[str, Any]:
@@ -77,8 +78,8 @@ class Matrix:
             UserError: Some of it cannot be run.
         """
         for key in self.settings:
-            if (owner := key.partition(".")[0]) != key and owner not in {"task", *self.algorithms}:
-                raise UserError(f"--set {key} is for {owner!r}, which is neither `task` nor one of the algorithms.")
+            if (owner := key.partition(".")[0]) in ALGORITHMS and owner not in self.algorithms:
+                raise UserError(f"--set {key} is for {owner!r}, which is not one of the algorithms.")
         made = {}
         for task, algorithm in product(self.tasks, self.algorithms):
             options, settings = self.settings_of(algorithm)
@@ -107,7 +108,7 @@ def make_matrix(
         UserError: Something is missing, named twice or out of range.
     """
     if tuple(algorithms) == ("all",):
-        algorithms = tuple(ALGORITHMS)
+        algorithms = tuple(name for name, entry in ALGORITHMS.items() if preset in entry.family.presets)
     for option, names in (("tasks", tasks), ("algorithms", algorithms), ("seeds", seeds)):
         if not names:
             raise UserError(f"--{option} is empty; name at least one.")

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from qdpg.learn.networks import LOG_DEVIATION, LOG_DEVIATION_REACH, MLP
+from qdpg.learn.networks import LOG_DEVIATION, LOG_DEVIATION_RANGE, MLP
 
 _CODES = {"linear": 0, "relu": 1, "tanh": 2, "gaussian": 0}
-_MIDDLE, _REACH = np.float32(LOG_DEVIATION), np.float32(LOG_DEVIATION_REACH)
+_MIDDLE, _RANGE = np.float32(LOG_DEVIATION), np.float32(LOG_DEVIATION_RANGE)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -63,7 +63,7 @@ def _sample(heads: np.ndarray, draws: np.ndarray) -> np.ndarray:
     size = draws.shape[1]
     for n in range(draws.shape[0]):
         for j in range(size):
-            deviation = np.exp(_MIDDLE + _REACH * np.tanh(heads[n, size + j]))
+            deviation = np.exp(_MIDDLE + _RANGE * np.tanh(heads[n, size + j]))
             out[n, j] = heads[n, j] + deviation * draws[n, j]
         _activate(out[n], 2)
     return out
