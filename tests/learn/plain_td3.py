@@ -113,9 +113,9 @@ def improve(actors, critics, batches, settings, train_critics=True, output="tanh
                 slope = pair_gradient[:, s.shape[1] :]
                 if output == "tanh":
                     inner_gradient = slope * (1 - action**2)
-                else:  # by how much of the reach is left in the direction of less loss
-                    left = np.where(slope < 0, settings.reach - action, settings.reach + action)
-                    inner_gradient = slope * left / settings.reach
+                else:  # by how much is left to the bound in the direction of less loss
+                    left = np.where(slope < 0, settings.action_bound - action, settings.action_bound + action)
+                    inner_gradient = slope * left / settings.action_bound
                 gradients, _ = backward(actors[j], trace, inner_gradient)
                 actors[j] = actor_optimisers[j].step(actors[j], gradients)
                 targets[j] = follow(targets[j], actors[j], settings.softness)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import plain_sac
 import pytest
-from test_td3 import assert_close, layers, replay  # noqa: F401 - a fixture
+from test_td3 import assert_close, layers
 
 from qdpg.learn.backprop import forward
 from qdpg.learn.discriminator import init_discriminator, skill_reward
@@ -59,7 +59,7 @@ def skilled():
         {"optimiser": "sgd", "actor_rate": 1e-2, "critic_rate": 1e-3},
     ],
 )
-def test_update_equals_plain_sac(replay, changes):  # noqa: F811
+def test_update_equals_plain_sac(replay, changes):
     settings, steps = dataclasses.replace(SETTINGS, **changes), 11
     agent = make_agent(settings)
     improved, nothing = improve(agent, None, replay.view(), SCALE, KEY, 0, steps, settings=settings)
@@ -78,7 +78,7 @@ def test_update_equals_plain_sac(replay, changes):  # noqa: F811
     assert moved > 1e-5  # the comparison is not between two idle things
 
 
-def test_actor_step_is_the_gradient_of_its_loss(replay):  # noqa: F811
+def test_actor_step_is_the_gradient_of_its_loss(replay):
     settings = dataclasses.replace(SETTINGS, optimiser="sgd", actor_rate=0.1, critic_rate=0.0, start_temperature=0.3)
     agent = make_agent(settings)
     batch, (now, then), _ = _draw(agent, None, replay.view(), SCALE, WORDS, jnp.int32(0), settings)
@@ -109,7 +109,7 @@ def test_log_probabilities_belong_to_a_density():
     assert float(far.log_probability[0, 0]) == pytest.approx(expected, rel=1e-5)
 
 
-def test_splitting_does_not_change_it_and_steps_are_not_a_shape(replay):  # noqa: F811
+def test_splitting_does_not_change_it_and_steps_are_not_a_shape(replay):
     agent, view = make_agent(SETTINGS), replay.view()
     whole = improve(agent, None, view, SCALE, KEY, 0, 21, settings=SETTINGS)
     compiled = improve._cache_size()

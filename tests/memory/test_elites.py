@@ -2,7 +2,7 @@ import jax
 import numpy as np
 import pytest
 
-from qdpg.learn.networks import flatten_population, init_mlp, init_population, unflatten_population
+from qdpg.learn.networks import flatten_population, init_mlp, init_population
 from qdpg.memory.elites import Elites
 from qdpg.play.player import make_player
 from qdpg.tasks.point_maze import PointMaze
@@ -14,15 +14,6 @@ SPEC = PointMaze().spec
 def played(number, key=0):
     population = init_population(jax.random.key(key), number, SIZES)
     return population, make_player(PointMaze(horizon=30)).play(population, np.arange(number))
-
-
-def test_flatten_and_back():
-    population = init_population(jax.random.key(0), 5, (3, 4, 2))
-    vectors = flatten_population(population)
-    assert vectors.shape == (5, 3 * 4 + 4 * 2 + 4 + 2)
-    back = unflatten_population(vectors, init_mlp(jax.random.key(1), (3, 4, 2)))
-    for a, b in zip(jax.tree.leaves(population), jax.tree.leaves(back), strict=True):
-        np.testing.assert_array_equal(a, b)
 
 
 @pytest.mark.parametrize("cells", [(5, 5), 20])
@@ -71,10 +62,10 @@ def test_sampling_is_uniform_over_cells():
     assert counts.max() / counts.min() < 1.5
 
 
-def test_greed_draws_the_better_elites():
+def test_pressure_draws_the_better_elites():
     elites = Elites(SPEC, init_mlp(jax.random.key(0), SIZES), (5, 5))
     elites.add(*played(60), 0)
-    drawn = elites.data()["solution"][elites.draw(np.random.default_rng(0), 3000, greed=3.0)]
+    drawn = elites.data()["solution"][elites.draw(np.random.default_rng(0), 3000, pressure=3.0)]
     best = elites.data()["solution"][elites.data()["objective"].argmax()]
     worst = elites.data()["solution"][elites.data()["objective"].argmin()]
     shares = [(drawn == policy).all(axis=1).mean() for policy in (best, worst)]
@@ -84,14 +75,27 @@ def test_greed_draws_the_better_elites():
     assert shares[1] > 0
 
 
-def test_further_numbers_are_remembered():
-    elites = Elites(SPEC, init_mlp(jax.random.key(0), SIZES), (5, 5), further={"steering": 3})
-    population, rollouts = played(30)
-    further = np.arange(90, dtype=np.float32).reshape(30, 3)
-    elites.add(population, rollouts, 0, steering=further)
+def test_scores_may_take_the_place_of_fitness():
+    elites = Elites(SPEC, init_mlp(jax.random.key(0), SIZES), (5, 5))
+    elites.add(*played(60), 0)
+    scores = np.zeros(len(elites))
+    scores[3] = 1.0
+    drawn = elites.draw(np.random.default_rng(0), 3000, pressure=3.0, scores=scores)
+    assert np.bincount(drawn).argmax() == 3
+    assert (drawn == 3).mean() == pytest.approx(len(elites) ** (-1 / 3), abs=0.03)  # u³ below 1/k
+    fitness = elites.data()["objective"]
+    same = (elites.draw(np.random.default_rng(0), 50, 3.0, each) for each in (None, fitness))
+    np.testing.assert_array_equal(*same)
+
+
+def test_extra_fields_are_remembered():
+    elites = Elites(SPEC, init_mlp(jax.random.key(0), SIZES), (5, 5), extra_fields={"field": 3})
+    population, rollouts = played(60)
+    extra = np.arange(180, dtype=np.float32).reshape(60, 3)
+    elites.add(population, rollouts, 0, field=extra)
     data, vectors = elites.data(), flatten_population(population)
-    for solution, steering in zip(data["solution"], data["steering"], strict=True):
-        np.testing.assert_array_equal(further[(vectors == solution).all(axis=1)][0], steering)
-    again = Elites(SPEC, init_mlp(jax.random.key(0), SIZES), (5, 5), further={"steering": 3})
+    for solution, field in zip(data["solution"], data["field"], strict=True):
+        np.testing.assert_array_equal(extra[(vectors == solution).all(axis=1)][0], field)
+    again = Elites(SPEC, init_mlp(jax.random.key(0), SIZES), (5, 5), extra_fields={"field": 3})
     again.load(data)
-    np.testing.assert_array_equal(again.data()["steering"], data["steering"])
+    np.testing.assert_array_equal(again.data()["field"], data["field"])

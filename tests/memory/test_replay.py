@@ -3,8 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from qdpg.learn.networks import init_population
-from qdpg.learn.td3 import TD3Settings, _draw
-from qdpg.memory.replay import CONTINUES, NOVELTY, REWARD, Replay, thin_out
+from qdpg.learn.transitions import CONTINUES, NOVELTY, REWARD
+from qdpg.memory.replay import Replay, replay_bytes
 from qdpg.play.acting import Noise
 from qdpg.play.player import make_player
 from qdpg.play.rollouts import Rollouts
@@ -22,11 +22,11 @@ def falling_ants():
     return make_player(AntTrap(horizon=150)).play(population, np.arange(6), noise=Noise(1.0))
 
 
-def transitions(rollouts: Rollouts):
-    """All (s, a, r, continues, s') as a sorted table, straight from the rollouts."""
+def transitions(rollouts: Rollouts, first=0, last=None):
+    """All (s, a, r, continues, s') as a sorted table, straight from the rollouts; if wanted, of some steps only."""
     rows = []
     for n, length in enumerate(rollouts.lengths):
-        for t in range(length):
+        for t in range(first, length if last is None else last):
             ends = rollouts.terminated[n] and t == length - 1
             o, a = rollouts.observations[n], rollouts.actions[n, t]
             rows.append(np.concatenate([o[t], a, [rollouts.rewards[n, t], 0.0 if ends else 1.0], o[t + 1]]))
@@ -80,6 +80,36 @@ def test_view_shares_memory():
     assert float(jnp.sum(replay.view().rows[:, NOVELTY])) == replay.transitions
 
 
+def test_novelty_gradients_are_written_where_they_belong():
+    replay = Replay(100, 2, 2, 2)
+    replay.insert(episodes())
+    slots, gradients = np.array([5, 3]), np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
+    replay.set_novelty_gradients(slots, gradients)
+    np.testing.assert_array_equal(np.asarray(replay.view().novelty_gradients)[slots], gradients)
+    assert np.count_nonzero(replay.novelty_gradients) == 4
+
+
+def test_only_wanted_steps_are_held():
+    """A part of an episode ends as one cut off by the time limit, unless its last step is the episode's."""
+    rollouts = falling_ants()
+    first, last = rollouts.lengths // 2, rollouts.lengths.copy()
+    last[::2] -= 1
+    replay = Replay(2000, 113, 8, 2)
+    replay.insert(rollouts, first, last)
+    parts = [
+        transitions(rollouts.take(slice(n, n + 1)), a, b) for n, (a, b) in enumerate(zip(first, last, strict=True))
+    ]
+    np.testing.assert_array_equal(held(replay), np.array(sorted(map(tuple, np.concatenate(parts)))))
+    ended = replay.rows[replay.playable_slots(), CONTINUES] == 0
+    assert ended.sum() == rollouts.terminated[1::2].sum() > 0
+
+
+def test_size_in_bytes_is_what_is_allocated():
+    replay = Replay(100, 5, 3, 2)
+    arrays = (replay.rows, replay.descriptors, replay.novelty_gradients, replay.is_playable, replay._playable)
+    assert replay_bytes(100, 5, 3, 2) == sum(array.nbytes for array in arrays)
+
+
 def test_rows_since_a_point_rebuild_the_memory():
     replay, copy = Replay(50, 2, 2, 2), Replay(50, 2, 2, 2)
     marks = []
@@ -95,28 +125,6 @@ def test_rows_since_a_point_rebuild_the_memory():
     np.testing.assert_array_equal(copy.playable_slots(), replay.playable_slots())
 
 
-def test_minibatches_are_uniform_over_transitions_and_whole():
-    rollouts = episodes(2)
-    replay = Replay(100, 2, 2, 2)
-    replay.insert(rollouts)
-    replay.set_novelty(replay.playable_slots(), np.arange(18))
-    settings = TD3Settings(batch_size=9000)
-
-    def draw(weights):
-        key = jnp.array([3, 4], jnp.uint32)
-        return _draw(replay.view(), jnp.array(weights), key, 2, (2, 2), settings, jnp.int32(0))
-
-    batch, noise = draw([0.0, 1.0])
-    counts = np.bincount(np.asarray(batch.reward).astype(int).ravel(), minlength=18)
-    assert counts.min() > 850  # 1000 expected, standard deviation 31
-    assert counts.max() < 1150
-    real = draw([1.0, 0.0])[0]
-    table = np.concatenate([real.pair, real.reward[..., None], real.continues[..., None], real.following], axis=-1)
-    assert {tuple(row) for row in table.reshape(-1, 8)} == {tuple(row) for row in transitions(rollouts)}
-    assert np.abs(noise).max() == np.float32(0.5)
-    assert abs(np.std(noise) - 0.2) < 0.01
-
-
 def test_only_chosen_slots_are_sampled():
     replay = Replay(200, 2, 2, 2)
     replay.insert(episodes())
@@ -124,14 +132,3 @@ def test_only_chosen_slots_are_sampled():
     view = replay.view(chosen)
     np.testing.assert_array_equal(np.asarray(view.playable)[: int(view.number)], chosen)
     assert int(replay.view().number) == replay.transitions > len(chosen)
-
-
-def test_thinning_out_leaves_no_cell_with_more_than_its_share():
-    cells = np.random.default_rng(0).permutation(np.repeat([3, 5, 9, 40], [1000, 10, 100, 90]))
-    kept = thin_out(cells, 1.5, np.random.default_rng(1))
-    numbers = dict(zip(*np.unique(cells[kept], return_counts=True), strict=True))
-    assert numbers == {3: 450, 5: 10, 9: 100, 40: 90}  # 1200 in four cells: 300 each, and half as many again
-    assert (np.diff(kept) > 0).all()
-    again = thin_out(cells, 1.5, np.random.default_rng(2))
-    assert set(kept) != set(again)  # the 1000 in cell 3 take turns
-    np.testing.assert_array_equal(thin_out(cells, 4.0, np.random.default_rng(1)), np.arange(len(cells)))

@@ -1,8 +1,13 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from qdpg.memory.visited import Visited
+from qdpg.memory.visited import Visited, make_visited
+from qdpg.tasks.ant_maze import AntMaze
+from qdpg.tasks.ant_trap import AntTrap
+from qdpg.tasks.point_maze import PointMaze
 
 
 def judged_plainly(candidates, threshold, neighbours, held=()):
@@ -69,10 +74,10 @@ def test_oldest_leave_first():
     assert visited.descriptors[:, 0].tolist() == [2, 3, 4]
 
 
-def test_slope_is_the_gradient_of_novelty():
+def test_gradient_is_that_of_novelty():
     rng = np.random.default_rng(2)
     visited = Visited(2, 1000, threshold=0.0, neighbours=7)
-    assert not visited.slope(np.ones((3, 2), np.float32)).any()  # nothing to be far from
+    assert not visited.novelty_gradient(np.ones((3, 2), np.float32)).any()  # nothing to be far from
     visited.set(rng.normal(size=(300, 2)).astype(np.float32))
     queries, step = rng.normal(size=(100, 2)).astype(np.float32), 1e-4
 
@@ -81,7 +86,41 @@ def test_slope_is_the_gradient_of_novelty():
 
     sides = [novelty(queries.astype(float) + sign * step * axis) for axis in np.eye(2) for sign in (1, -1)]
     expected = np.stack([(sides[0] - sides[1]) / (2 * step), (sides[2] - sides[3]) / (2 * step)], axis=1)
-    np.testing.assert_allclose(visited.slope(queries), expected, atol=1e-3)
-    outside = visited.slope(np.array([[100.0, 0.0]], np.float32))
+    np.testing.assert_allclose(visited.novelty_gradient(queries), expected, atol=1e-3)
+    outside = visited.novelty_gradient(np.array([[100.0, 0.0]], np.float32))
     np.testing.assert_allclose(outside, [[1, 0]], atol=0.05)  # away from all of them
-    assert np.isfinite(visited.slope(visited.descriptors)).all()  # a state that is itself held has no direction
+    assert np.isfinite(
+        visited.novelty_gradient(visited.descriptors)
+    ).all()  # a state that is itself held has no direction
+
+
+def make(task, threshold):
+    return make_visited(task.spec, SimpleNamespace(visited_size=500, visited_threshold=threshold, neighbours=7))
+
+
+@pytest.mark.parametrize(
+    ("task", "span", "paper"), [(PointMaze(), 2, 1e-4), (AntMaze(), 70, 0.1), (AntTrap(), 23, 0.1), (AntTrap(), 23, 1)]
+)
+def test_threshold_is_a_share_of_the_mean_range(task, span, paper):
+    """So what the paper has in the units of ψ comes out as it is there, to the last bit."""
+    visited = make(task, paper / span)
+    assert visited.threshold == paper
+    assert (visited.capacity, visited.neighbours, visited.descriptors.shape) == (500, 7, (0, 2))
+    assert make(task, 0.0).threshold == 0.0
+
+
+def test_the_same_share_accepts_the_same_states_on_any_scale():
+    points = np.random.default_rng(0).uniform(-1, 1, size=(300, 2))
+    numbers = [make(PointMaze(), 0.08).add(points), make(AntTrap(), 0.08).add(points * 23 / 2)]
+    assert 10 < numbers[0] < 290  # the threshold really chooses
+    assert numbers[0] == numbers[1]
+
+
+def test_what_is_held_is_not_its_own_neighbour():
+    visited = Visited(1, 10, threshold=0.0, neighbours=1)
+    held = np.array([[0.0], [1.0], [3.0]], np.float32)
+    visited.set(held[:1])
+    assert visited.novelty(held[:1], held=True).tolist() == [0]
+    visited.set(held)
+    assert visited.novelty(held).tolist() == [0, 0, 0]
+    assert visited.novelty(held, held=True).tolist() == [1, 1, 2]

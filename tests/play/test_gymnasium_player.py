@@ -15,7 +15,7 @@ from gymnasium.spaces import Box
 from qdpg.errors import DivergedError, UserError
 from qdpg.learn.networks import MLP, deterministic, init_population
 from qdpg.play import Rollouts, make_player
-from qdpg.play.acting import Lead, Noise
+from qdpg.play.acting import Noise, RollIn
 from qdpg.play.gymnasium_player import GymnasiumPlayer
 from qdpg.tasks.gymnasium import GymnasiumTask
 
@@ -132,18 +132,18 @@ def test_noise_is_drawn_from_the_seed_and_clipped() -> None:
     assert np.abs(noisy.actions).max() == 1.0 > np.abs(plain.actions).max()
 
 
-def test_a_leader_acts_first_and_a_limit_is_no_real_end() -> None:
+def test_a_guide_acts_first_and_a_limit_is_no_real_end() -> None:
     task = dataclasses.replace(PENDULUM, horizon=30)
     player, population, seeds = GymnasiumPlayer(task), policies(task, 3), np.array([5, 6])
-    led = player.play(population, seeds, lead=Lead(np.array([0, 2]), np.array([0, 10]), np.array([0, 25])))
-    own, leader = player.play(pick(population, [0, 1]), seeds), player.play(pick(population, [2]), seeds[1:])
-    assert episode(led, 0) == episode(own, 0)
-    assert led.actions is not None
-    assert leader.actions is not None
-    assert np.array_equal(led.actions[1, :10], leader.actions[0, :10])
-    assert not np.array_equal(led.actions[1, 10], leader.actions[0, 10])
-    assert led.lengths.tolist() == [30, 25]
-    assert not led.terminated.any()
+    rolled_in = player.play(population, seeds, roll_in=RollIn(np.array([0, 2]), np.array([0, 10]), np.array([0, 25])))
+    own, guide = player.play(pick(population, [0, 1]), seeds), player.play(pick(population, [2]), seeds[1:])
+    assert episode(rolled_in, 0) == episode(own, 0)
+    assert rolled_in.actions is not None
+    assert guide.actions is not None
+    assert np.array_equal(rolled_in.actions[1, :10], guide.actions[0, :10])
+    assert not np.array_equal(rolled_in.actions[1, 10], guide.actions[0, 10])
+    assert rolled_in.lengths.tolist() == [30, 25]
+    assert not rolled_in.terminated.any()
 
 
 def test_a_gaussian_policy_draws_from_the_seed_and_is_plain_without_noise() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from qdpg.errors import DivergedError
 from qdpg.learn.networks import apply_mlp, deterministic, deviation, init_population
-from qdpg.play.acting import Actor, Lead, Noise, draw_noise
+from qdpg.play.acting import Actor, Noise, RollIn, draw_noise
 from qdpg.play.mujoco_player import MujocoPlayer
 from qdpg.play.player import make_player
 from qdpg.play.rollouts import concatenate, make_rollouts
@@ -71,38 +71,38 @@ def test_seeds_and_noise_matter(name):
 
 @pytest.mark.parametrize("name", TASKS)
 @pytest.mark.parametrize("output", ["tanh", "gaussian"])
-def test_led_episodes_go_on_where_the_leader_stops(name, output):
-    """Three episodes of which policies 3 and 4 lead the last two; the first must not notice."""
+def test_episodes_go_on_where_the_roll_in_stops(name, output):
+    """Three episodes of which policies 3 and 4 guide the last two; the first must not notice."""
     task = TASKS[name]
     population, seeds = population_for(task, 5, 16, output=output), np.array([7, 8, 9])
-    lead = Lead(np.array([0, 3, 4]), np.array([0, 20, 5]), np.array([0, 0, 30]))
-    led = make_player(task).play(population, seeds, lead=lead)
+    roll_in = RollIn(np.array([0, 3, 4]), np.array([0, 20, 5]), np.array([0, 0, 30]))
+    rolled_in = make_player(task).play(population, seeds, roll_in=roll_in)
     own = make_player(task).play(take(population, np.arange(3)), seeds)
-    leaders = make_player(task).play(take(population, np.array([0, 3, 4])), seeds)
-    assert_same_episodes(led.take(slice(1)), own, np.arange(1))
+    guides = make_player(task).play(take(population, np.array([0, 3, 4])), seeds)
+    assert_same_episodes(rolled_in.take(slice(1)), own, np.arange(1))
     policies = deterministic(population) if output == "gaussian" else population
     for n, until in ((1, 20), (2, 5)):
-        np.testing.assert_array_equal(led.observations[n, : until + 1], leaders.observations[n, : until + 1])
-        np.testing.assert_array_equal(led.actions[n, :until], leaders.actions[n, :until])
-        after = slice(until, led.lengths[n])
-        expected = apply_mlp(take(policies, n), led.observations[n, after])
-        np.testing.assert_allclose(led.actions[n, after], expected, atol=1e-5)
-        assert not np.allclose(led.actions[n, until], leaders.actions[n, until])
-    assert led.lengths.tolist() == [own.lengths[0], TASKS[name].spec.horizon, 30]
-    assert not led.terminated[1:].any()
+        np.testing.assert_array_equal(rolled_in.observations[n, : until + 1], guides.observations[n, : until + 1])
+        np.testing.assert_array_equal(rolled_in.actions[n, :until], guides.actions[n, :until])
+        after = slice(until, rolled_in.lengths[n])
+        expected = apply_mlp(take(policies, n), rolled_in.observations[n, after])
+        np.testing.assert_allclose(rolled_in.actions[n, after], expected, atol=1e-5)
+        assert not np.allclose(rolled_in.actions[n, until], guides.actions[n, until])
+    assert rolled_in.lengths.tolist() == [own.lengths[0], TASKS[name].spec.horizon, 30]
+    assert not rolled_in.terminated[1:].any()
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_leaders_act_without_noise(name):
+def test_guides_act_without_noise(name):
     task = TASKS[name]
     population, seeds, noise = population_for(task, 4, 16), np.array([7, 8]), Noise(0.5)
-    lead = Lead(np.array([2, 3]), np.array([20, 5]), np.array([0, 0]))
-    led = make_player(task).play(population, seeds, noise=noise, lead=lead)
-    leaders = make_player(task).play(take(population, np.array([2, 3])), seeds)
-    for n, until in enumerate(lead.steps):
-        np.testing.assert_array_equal(led.actions[n, :until], leaders.actions[n, :until])
-        own = apply_mlp(take(population, n), led.observations[n, until : led.lengths[n]])
-        assert np.abs(led.actions[n, until : led.lengths[n]] - own).mean() > 0.1
+    roll_in = RollIn(np.array([2, 3]), np.array([20, 5]), np.array([0, 0]))
+    rolled_in = make_player(task).play(population, seeds, noise=noise, roll_in=roll_in)
+    guides = make_player(task).play(take(population, np.array([2, 3])), seeds)
+    for n, until in enumerate(roll_in.steps):
+        np.testing.assert_array_equal(rolled_in.actions[n, :until], guides.actions[n, :until])
+        own = apply_mlp(take(population, n), rolled_in.observations[n, until : rolled_in.lengths[n]])
+        assert np.abs(rolled_in.actions[n, until : rolled_in.lengths[n]] - own).mean() > 0.1
 
 
 @pytest.mark.parametrize("name", TASKS)
