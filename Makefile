@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 FIRST  := runs/first
 
-.PHONY: run test lint types venv figures lock clean
+.PHONY: run test golden mutants lint types venv figures lock clean
 
 run: venv  ## set up, then do the main job
 	test -e $(FIRST) && $(BIN)/qdpg resume $(FIRST) || $(BIN)/qdpg train point-maze --until-solved --steps 200000 --out $(FIRST)
@@ -14,9 +14,15 @@ run: venv  ## set up, then do the main job
 test: lint types  ## set up, then lint, types and tests
 	$(BIN)/python -m pytest
 
+golden: venv  ## every algorithm, preset and task of the paper does what it did: minutes of compilation
+	$(BIN)/python -m pytest -m golden tests/algorithms/test_golden.py
+
+mutants: venv  ## errors put into QD-PG on purpose: each must be noticed by the tests named beside it
+	$(BIN)/python tests/mutants.py
+
 lint: venv
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
 
 types: venv
 	$(BIN)/mypy

@@ -62,6 +62,15 @@ def nested_options(instance: Any) -> list[str]:
     ]
 
 
+def flatten_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested options by their full names: {"a": {"b": 1}} as {"a.b": 1}."""
+    flat: dict[str, Any] = {}
+    for name, value in options.items():
+        inner = flatten_options(value) if isinstance(value, Mapping) else None
+        flat |= {name: value} if inner is None else {f"{name}.{key}": each for key, each in inner.items()}
+    return flat
+
+
 class _Dotted(dict[str, Any]):
     """Options of one field, which were given with dots."""
 

@@ -30,12 +30,15 @@ class Range:
         return math.isfinite(value) and above and value <= self.high
 
     def __str__(self) -> str:
+        if self.low == -math.inf:
+            return "finite"
         least = f"{'more than' if self.open_low else 'at least'} {self.low:g}"
         return least if self.high == math.inf else f"{least} and at most {self.high:g}"
 
 
 Count = Annotated[int, Range(1)]
 CountOrNone = Annotated[int, Range(0)]
+Number = Annotated[float, Range()]  # any that is finite
 Share = Annotated[float, Range(0, 1)]
 Positive = Annotated[float, Range(0, open_low=True)]
 NotNegative = Annotated[float, Range(0)]

@@ -15,6 +15,7 @@ import json
 import platform
 from importlib.metadata import version
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -27,7 +28,6 @@ from qdpg.tasks.registry import make_task
 
 PATH = Path(__file__).with_suffix(".json")
 TASKS = ("point-maze", "ant-maze", "ant-trap")
-PRESETS = ("paper", "tuned")
 GENERATIONS = 4
 HORIZON = 24
 
@@ -60,9 +60,6 @@ SMALL = {
 """Sizes that make a case quick, for settings that are switched on and are larger."""
 
 
-dc_qd_pg.WARM_UP_EPISODES = 3
-
-
 def shrink(config):
     """The settings of `SMALL` that this algorithm has and that are switched on; they may only become smaller."""
     changes = {}
@@ -76,11 +73,13 @@ def shrink(config):
 
 def case_names():
     """All cases, as algorithm/preset/task."""
-    return [f"{a}/{p}/{t}" for a in ALGORITHMS for p in PRESETS for t in TASKS if (a, p) != ("dc-qd-pg", "paper")]
+    return [f"{a}/{p}/{t}" for a, entry in ALGORITHMS.items() for p in sorted(entry.family.presets) for t in TASKS]
 
 
+@mock.patch.object(dc_qd_pg, "WARM_UP_EPISODES", 3)
 def play_case(name):
-    """Yield what is remembered of each generation of a case, as arrays by name, and finally of its memories."""
+    """What is remembered of each generation of a case, and finally of its memories: names and arrays."""
+    found = []
     algorithm, preset, task_name = name.split("/")
     # Without the observations that are always zero both ants are of one size and share compiled programs; `tuned` keeps
     # them, because some of its algorithms must leave them out.
@@ -98,15 +97,15 @@ def play_case(name):
         for field in ("seeds", "noise", "lengths", "rewards", "descriptors", "actions"):
             array = getattr(rollouts, field)
             if array is not None:
-                yield f"{number}/{field}", array
+                found.append((f"{number}/{field}", array))
     data = learner.elites.data()
     for field in ("index", "solution", "objective", "measures", "seed", "generation"):
-        yield f"elites/{field}", data[field]
+        found.append((f"elites/{field}", data[field]))
     if learner.replay is not None:
-        yield "replay/rows", learner.replay.rows
-        yield "replay/descriptors", learner.replay.descriptors
+        found += [("replay/rows", learner.replay.rows), ("replay/descriptors", learner.replay.descriptors)]
     if ALGORITHMS[algorithm].diversity_gradient and hasattr(learner, "visited"):
-        yield "visited", learner.visited.descriptors
+        found.append(("visited", learner.visited.descriptors))
+    return found
 
 
 def digest(name):

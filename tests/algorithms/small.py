@@ -1,6 +1,7 @@
 """Small settings of the baselines, all of the same sizes, so that they share compiled programs; and how to run them."""
 
 from qdpg.algorithms.registry import ALGORITHMS, make_algorithm, make_config
+from qdpg.emitters.episodes import join_episodes
 from qdpg.tasks.point_maze import PointMaze
 
 TASK = PointMaze(goal=(-0.95, -0.95), horizon=60)  # a goal in the corner, with no wall before it
@@ -13,7 +14,13 @@ OWN = {
     "rnd": {"start_steps": 400, "bonus_hidden": (16,), "embedding": 8},
     "p3s-td3": {"start_steps": 400, "learners": 2, "gradient_steps_ratio": 0.5},
     "cem-rl": {"start_steps": 500, "climbers": 2, "population": 6},
-    "pga-me": {"scouts": 0, "population": 6, "initial_policies": 10, "critic_steps": 400, "cells": (5, 5)},
+    "pga-me": {
+        "quality.exploration_episodes": 0,
+        "population": 6,
+        "initial_policies": 10,
+        "critic_steps": 400,
+        "cells": (5, 5),
+    },
 }
 
 
@@ -31,6 +38,12 @@ def advance(algorithm, player, generations=1):
         generation = algorithm.ask()
         told = algorithm.tell(generation, generation.play(player))
     return generation, told
+
+
+def all_episodes(generation):
+    """What a generation plays: candidates first, then exploration episodes."""
+    exploration = generation.exploration
+    return generation.candidates if exploration is None else join_episodes(generation.candidates, exploration)
 
 
 def foresee(name, config, spec):

@@ -1,5 +1,7 @@
 """Small evolution strategies on a short maze, for several test files."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from qdpg.algorithms.registry import make_algorithm, make_config
@@ -28,9 +30,13 @@ def evolve(algorithm, generations=1):
     return generation, told
 
 
-def learn(name, task, steps=80_000, **settings):
-    """Train on `task` from policies that hardly move; return the strategy and how many cells were filled when."""
+def learn(name, task, steps=80_000, downhill=False, **settings):
+    """Train on `task` from policies that hardly move; return the strategy and how many cells were filled when.
+
+    `downhill` turns all steps round, which no user may: the same amount of change, but nothing learned.
+    """
     config = make_config(name, "tuned", "point-maze", {**LEARNING, **settings})
+    config = replace(config, rate=-config.rate) if downhill else config
     algorithm, filled = make_algorithm(name, task.spec, config, 0), []
     algorithm.player = make_player(task)
     while algorithm.steps < steps:

@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from small import TASK, advance, foresee
+from small import TASK, advance, all_episodes, foresee
 
 from qdpg.algorithms.registry import ALGORITHMS, config_from_json, config_to_json, make_algorithm, make_config
 from qdpg.cli import plot, show, verify
@@ -97,9 +97,9 @@ def test_what_is_played_is_what_is_learned_from(normalise):
     algorithm = small(normalise=normalise, action_scale=2.5)
     advance(algorithm, PLAYER, 3)
     generation, learner = algorithm.ask(), algorithm._state.learner
-    assert not generation.noise.sigma[0].any()
-    np.testing.assert_allclose(generation.noise.sigma[1:], np.tile(2.5 * np.exp(learner.policy.log_std), (5, 1)))
-    assert generation.noise.sigma[1, 0] != generation.noise.sigma[1, 1]
+    assert not generation.candidates.sigma.any()
+    np.testing.assert_allclose(generation.exploration.sigma, np.tile(2.5 * np.exp(learner.policy.log_std), (5, 1)))
+    assert generation.exploration.sigma[0, 0] != generation.exploration.sigma[0, 1]
     rollouts = play(generation).take(slice(1, None))
     mean, std = algorithm._state.observed.moments()
     assert (std != 1).all() == normalise
@@ -183,7 +183,7 @@ def test_resumes_exactly_where_it_stopped(tmp_path):
     assert found.keys() == expected.keys()
     for key, array in expected.items():
         np.testing.assert_array_equal(found[key], array, err_msg=key)
-    np.testing.assert_array_equal(whole.ask().seeds, second.ask().seeds)
+    np.testing.assert_array_equal(all_episodes(whole.ask()).seeds, all_episodes(second.ask()).seeds)
 
 
 @pytest.mark.parametrize("task", [TASK, AntTrap()])
@@ -192,7 +192,7 @@ def test_footprint_is_what_is_allocated(task, preset):
     config = make_config("agac", preset, task.spec.name, {})
     algorithm, foreseen = make_algorithm("agac", task.spec, config, 0), foresee("agac", config, task.spec)
     state = algorithm.state()
-    elite = sum(leaf.size for leaf in jax.tree.leaves(algorithm.ask().candidates())) + len(SAVED) + 8
+    elite = sum(leaf.size for leaf in jax.tree.leaves(algorithm.ask().candidates.policies)) + len(SAVED) + 8
     allocated = sum(array.nbytes for array in state.values())
     assert allocated < foreseen.checkpoint < allocated + 4 * elite + 2048
     assert foreseen.replay == 0

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from small import NAMES, SMALL, TASK, advance, foresee, small, small_config
+from small import NAMES, SMALL, TASK, advance, all_episodes, foresee, small, small_config
 
-from qdpg.algorithms.algorithm import Stopped
 from qdpg.algorithms.registry import ALGORITHMS, config_from_json, config_to_json, make_algorithm, make_config
 from qdpg.cli import plot, show, verify
+from qdpg.learn.climbing import Stopped
 from qdpg.learn.networks import flatten_population
 from qdpg.play.player import make_player
 from qdpg.runs.checkpoint import Checkpoints
@@ -56,8 +56,8 @@ def test_resumes_exactly_where_it_stopped(name, tmp_path):
     assert found.keys() == expected.keys()
     for key, array in expected.items():
         np.testing.assert_array_equal(found[key], array, err_msg=key)
-    a, b = whole.ask(), second.ask()
-    np.testing.assert_array_equal(flatten_population(a.population), flatten_population(b.population))
+    a, b = all_episodes(whole.ask()), all_episodes(second.ask())
+    np.testing.assert_array_equal(flatten_population(a.policies), flatten_population(b.policies))
     np.testing.assert_array_equal(a.seeds, b.seeds)
 
 
@@ -70,7 +70,8 @@ def test_footprint_is_what_is_allocated(name, task):
     assert foreseen.replay >= replay.rows.nbytes + replay.descriptors.nbytes
     allocated = sum(array.nbytes for array in algorithm.state().values())
     assert foreseen.checkpoint >= allocated
-    assert foreseen.checkpoint < 2 * allocated + 4 * 200 * flatten_population(algorithm.ask().population).shape[1]
+    policy = flatten_population(algorithm.ask().candidates.policies).shape[1]
+    assert foreseen.checkpoint < 2 * allocated + 4 * 200 * policy
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -116,19 +117,19 @@ def test_commands_take_a_collection_of_any_size(name, tmp_path, capsys):
     }
 
 
-def test_scouts_only_fill_the_replay_memory():
-    algorithm, player = small("td3", scouts=2, noise_correlation=0.5), make_player(TASK)
+def test_exploration_episodes_only_fill_the_replay_memory():
+    algorithm, player = small("td3", exploration_episodes=2, noise_correlation=0.5), make_player(TASK)
     first = algorithm.ask()
-    assert first.noise.sigma.tolist() == pytest.approx([0, 3**-0.5, 3**-0.5])
-    still = flatten_population(first.population)
+    assert all_episodes(first).sigma.tolist() == pytest.approx([0, 3**-0.5, 3**-0.5])
+    still = flatten_population(all_episodes(first).policies)
     assert not still[1:].any()  # what they do before the start is noise alone
     assert still[0].any()
-    assert first.noise.correlation == 0
+    assert first.noise_correlation == 0
     while algorithm.steps < SMALL["batch_size"] + 400:
         advance(algorithm, player)
     later = algorithm.ask()
-    assert later.noise.sigma.tolist() == pytest.approx([0, 0.1, 0.1])
-    assert later.noise.correlation == 0.5
-    vectors = flatten_population(later.population)
+    assert all_episodes(later).sigma.tolist() == pytest.approx([0, 0.1, 0.1])
+    assert later.noise_correlation == 0.5
+    vectors = flatten_population(all_episodes(later).policies)
     np.testing.assert_array_equal(vectors[1], vectors[0])
     assert algorithm.replay.transitions == algorithm.steps

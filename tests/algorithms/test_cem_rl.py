@@ -17,7 +17,7 @@ def test_the_first_climb_and_the_others_are_as_drawn():
     assert algorithm.steps > 500
     generation = algorithm.ask()
     drawn = sample(algorithm._state.distribution, np.random.default_rng([0, 2]), 6).astype(np.float32)
-    vectors = flatten_population(generation.population)
+    vectors = flatten_population(generation.candidates.policies)
     np.testing.assert_array_equal(vectors[2:], drawn[2:])
     assert (np.abs(vectors[:2] - drawn[:2]).max(axis=1) > 1e-3).all()
     critics = [x.online[0].weights[0] for x in (algorithm._state.critics, generation.learned)]

@@ -28,13 +28,13 @@ def test_a_folded_skill_is_the_network_with_its_skill():
 
 
 def test_skills_take_turns_and_are_written_beside_what_they_did():
-    algorithm, player = small("diayn", skills=3, skills_at_once=2, scouts=2), make_player(TASK)
+    algorithm, player = small("diayn", skills=3, skills_at_once=2, exploration_episodes=2), make_player(TASK)
     turns = [[0, 1], [2, 0], [1, 2]]
     for turn in turns:
         generation = algorithm.ask()
         before = algorithm.replay.inserted
-        assert len(generation.seeds) == 6
-        assert generation.scouts == 4
+        assert len(generation.candidates) == 2
+        assert len(generation.exploration) == 4
         rollouts = generation.play(player)
         told = algorithm.tell(generation, rollouts)
         assert told["episodes"]["skill"].tolist() == turn * 3

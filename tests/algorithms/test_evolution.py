@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from strategies import PLAYER, STRATEGIES, TASK, assert_same_state, evolve, make_strategy
 
-from qdpg.algorithms.algorithm import Stopped, TriesOut
+from qdpg.algorithms.algorithm import TriesOut
 from qdpg.algorithms.registry import ALGORITHMS, footprint, make_algorithm, make_config
 from qdpg.errors import UserError
+from qdpg.learn.climbing import Stopped
 from qdpg.learn.networks import apply_mlp, flatten_population, unflatten_population
 from qdpg.play.player import make_player
 from qdpg.tasks.ant_maze import AntMaze
@@ -70,7 +71,7 @@ def test_no_chunk_exceeds_its_bound_and_nothing_is_recorded():
     generation = algorithm.ask()
     assert played == [(6, False, 0.1)] * 3 + [(2, False, 0.1)]
     assert generation.tried.episodes == 20
-    assert not np.any(generation.noise.sigma)
+    assert not generation.candidates.sigma.any()
 
 
 def test_every_perturbation_counts():
@@ -106,7 +107,7 @@ def test_policies_in_the_grid_are_plain_networks_that_replay_exactly():
 def test_the_median_episode_represents_a_policy():
     algorithm = make_strategy("ns-es", parents=1, evaluations=5)
     generation = algorithm.ask()
-    rollouts = PLAYER.play(generation.population, generation.seeds)
+    rollouts = generation.play(PLAYER)
     algorithm.tell(generation, rollouts)
     assert algorithm.elites.data()["objective"] == np.median(rollouts.fitness)
     np.testing.assert_allclose(algorithm.visited.descriptors[0], rollouts.behaviours.mean(axis=0), rtol=1e-6)
@@ -155,7 +156,7 @@ def test_ant_maze_takes_a_step():
     algorithm.player = make_player(task)
     for _ in range(2):
         generation = algorithm.ask()
-        rollouts = algorithm.player.play(generation.population, generation.seeds)
+        rollouts = generation.play(algorithm.player)
         told = algorithm.tell(generation, rollouts)
     assert algorithm.steps == (5 + 8 + 1) * 20
     assert told["last_reward"] == pytest.approx(20 * rollouts.rewards[0, -1])  # unscaled, as fitness is

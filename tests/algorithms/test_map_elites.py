@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from qdpg.algorithms.map_elites import Config, MapElites, footprint, preset
+from qdpg.algorithms.registry import make_config
 from qdpg.errors import UserError
 from qdpg.learn.networks import flatten_population
 from qdpg.play.player import make_player
@@ -106,7 +107,7 @@ def test_elites_replay_exactly():
 def test_offspring_vary_all_parameters_around_elites():
     algorithm, player = MapElites(TASK.spec, replace(SMALL, line_sigma=0.0), 0), make_player(TASK)
     advance(algorithm, player)
-    children = flatten_population(algorithm.ask().population)
+    children = flatten_population(algorithm.ask().candidates.policies)
     elites = algorithm.elites.data()["solution"]
     steps = (children[:, None] - elites[None]).std(axis=2).min(axis=1)  # to the parent, the nearest elite
     np.testing.assert_allclose(steps, 0.05, rtol=0.35)
@@ -115,7 +116,7 @@ def test_offspring_vary_all_parameters_around_elites():
 def test_the_last_reward_is_told():
     algorithm, player = MapElites(TASK.spec, SMALL, 0), make_player(TASK)
     generation = algorithm.ask()
-    rollouts = player.play(generation.population, generation.seeds, record=False)
+    rollouts = generation.play(player)
     told = algorithm.tell(generation, rollouts)
     np.testing.assert_array_equal(told["episodes"]["last_reward"], rollouts.rewards[:, -1])
     assert told["best_last_reward"] == rollouts.rewards[:, -1].max()
@@ -124,7 +125,6 @@ def test_the_last_reward_is_told():
 @pytest.mark.parametrize(
     ("change", "name", "sentence"),
     [
-        ({"population": 0}, "map-elites", "at least 1"),
         ({"cells": 25}, "map-elites", "does not fit map-elites"),
         ({"cells": (5, 5)}, "cvt-map-elites", "does not fit cvt-map-elites"),
         ({"cells": (5, 5, 5)}, "map-elites", "2 descriptors, but cells is"),
@@ -133,6 +133,12 @@ def test_the_last_reward_is_told():
 def test_settings_that_make_no_sense_are_refused(change, name, sentence):
     with pytest.raises(UserError, match=sentence):
         MapElites(TASK.spec, replace(SMALL, **change), 0, name)
+
+
+@pytest.mark.parametrize("setting", ["population", "initial_policies"])
+def test_an_empty_generation_is_refused(setting):
+    with pytest.raises(UserError, match=f"{setting}.* must be at least 1, not 0"):
+        make_config("map-elites", "tuned", "point-maze", {setting: 0})
 
 
 def test_footprint_covers_the_checkpoint():

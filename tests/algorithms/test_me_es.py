@@ -44,7 +44,7 @@ def filled():
     """A strategy whose grid has elites in six cells of known fitness and behaviour."""
     algorithm = make_strategy("me-es", parents=6, evaluations=1)
     generation = algorithm.ask()
-    rollouts = algorithm.player.play(generation.population, generation.seeds)
+    rollouts = generation.play(algorithm.player)
     rollouts.behaviours[:] = [[-0.9, -0.9], [-0.9, -0.4], [-0.9, 0.0], [-0.9, 0.4], [-0.9, 0.8], [0.9, 0.9]]
     rollouts.fitness[:] = [-50, -10, -40, -30, -20, -60]
     algorithm.tell(generation, rollouts)
@@ -85,7 +85,7 @@ def test_an_empty_block_is_refused():
 
 def test_exploring_fills_the_grid():
     algorithm, filled = learn("me-es", PointMaze(horizon=60), mode="explore", evaluations=1)
-    _, downhill = learn("me-es", PointMaze(horizon=60), mode="explore", evaluations=1, rate=-0.2)
+    _, downhill = learn("me-es", PointMaze(horizon=60), mode="explore", evaluations=1, downhill=True)
     assert filled[0] <= 4
     assert filled[-1] >= max(8, downhill[-1] + 3), (filled[-1], downhill[-1])
     assert (np.diff(filled) >= 0).all()

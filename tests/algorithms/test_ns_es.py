@@ -94,7 +94,7 @@ def test_ns_es_goes_where_it_has_not_been():
     """From policies that hardly move, novelty alone spreads over the lower part of the maze."""
     algorithm, filled = learn("ns-es", PointMaze(horizon=60), evaluations=1)
     assert np.ptp(algorithm.visited.descriptors[:5], axis=0).max() < 0.4  # where it started
-    _, downhill = learn("ns-es", PointMaze(horizon=60), evaluations=1, rate=-0.2)
+    _, downhill = learn("ns-es", PointMaze(horizon=60), evaluations=1, downhill=True)
     assert filled[-1] >= max(8, downhill[-1] + 3), (filled[-1], downhill[-1])
 
 

@@ -71,4 +71,5 @@ def test_the_best_is_who_earned_most_lately():
         expected = np.concatenate(returns)[-10:].mean(axis=0).argmax()
         guide = algorithm._state.extra
         assert guide.best == expected
-        np.testing.assert_array_equal(guide.policy.weights[0], generation.population.weights[0][expected][None])
+        judged = generation.candidates.policies.weights[0]
+        np.testing.assert_array_equal(guide.policy.weights[0], judged[expected][None])

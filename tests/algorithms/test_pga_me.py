@@ -8,7 +8,7 @@ from qdpg.learn.networks import apply_mlp
 from qdpg.play.player import make_player
 
 pytestmark = [pytest.mark.xdist_group("baselines")]
-MANY = {"population": 42, "initial_policies": 60, "genetic_share": 0.5}
+MANY = {"population": 42, "initial_policies": 60, "iso_line.share": 0.5}
 
 
 def test_offspring_are_better_in_the_eyes_of_the_critic():
@@ -16,7 +16,7 @@ def test_offspring_are_better_in_the_eyes_of_the_critic():
     advance(algorithm, player, 2)
     parents = algorithm.elites.sample(np.random.default_rng([0, 2]), 20)
     generation = algorithm.ask()
-    assert len(generation.population.biases[0]) == 42
+    assert len(generation.candidates) == 42
     critic = generation.learned["quality"].critics.online[0]
     states = jnp.asarray(algorithm.replay.rows[algorithm.replay.playable_slots(), :2])
 
@@ -25,13 +25,13 @@ def test_offspring_are_better_in_the_eyes_of_the_critic():
         pairs = jnp.concatenate([jnp.broadcast_to(states, (*acted.shape[:2], 2)), acted], axis=-1)
         return np.asarray(apply_mlp(critic, pairs)[..., 0].mean(axis=1))
 
-    children = jax.tree.map(lambda leaf: leaf[1:21], generation.population)  # greedy actor, these, then the bred
+    children = jax.tree.map(lambda leaf: leaf[1:21], generation.candidates.policies)  # greedy actor, these, the varied
     assert (judge(children) > judge(parents)).mean() > 0.95
 
 
 def test_climbing_offspring_do_not_train_the_critics():
     player, learned = make_player(TASK), []
-    for steps in (0, 30):
+    for steps in (1, 30):
         algorithm = small("pga-me", greedy_steps=steps, **MANY)
         advance(algorithm, player)
         learned.append(algorithm.ask().learned)
@@ -45,7 +45,7 @@ def test_the_greedy_actor_lives_on_and_is_always_played():
     for _ in range(2):
         generation, _ = advance(algorithm, player)
         greedy = generation.learned["quality"].greedy
-        np.testing.assert_array_equal(generation.population.weights[0][0], greedy.online.weights[0][0])
+        np.testing.assert_array_equal(generation.candidates.policies.weights[0][0], greedy.online.weights[0][0])
         assert int(greedy.optimiser.count) == 200 * (algorithm.generation - 1)  # every other of 400 steps
         assert algorithm._state.learners["quality"].greedy is greedy
 
@@ -55,6 +55,6 @@ def test_offspring_climb_at_a_rate_of_their_own(rate):
     algorithm = small("pga-me", greedy_steps=30, offspring_rate=rate, **MANY)
     advance(algorithm, make_player(TASK), 2)
     before = algorithm.elites.sample(np.random.default_rng([0, 2]), 20).weights[0]
-    after = algorithm.ask().population.weights[0][1:21]
+    after = algorithm.ask().candidates.policies.weights[0][1:21]
     moved = np.abs(np.asarray(after) - before).max(axis=(1, 2))
     assert (moved > 10 * rate).all() if rate else not moved.any()

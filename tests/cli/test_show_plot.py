@@ -25,7 +25,7 @@ steps,generation,best_fitness,median_fitness,elite_mean_fitness
 600,1,-310.0,-320.0,-305.25
 1200,2,-210.0,-260.0,
 """
-CONFIG = {"format": 1, "task": "point-maze", "task_options": {}, "algorithm": "qd-pg", "preset": "tuned"}
+CONFIG = {"format": 2, "task": "point-maze", "task_options": {}, "algorithm": "qd-pg", "preset": "tuned"}
 CONFIG |= {"config": {"cells": [5, 5]}, "seed": 7, "steps": 20_000, "until_solved": False}
 MANIFEST = {"qdpg": "0.1.0", "jax": "9.9.9", "python": "3.11", "machine": "a desk", "revision": None, "seed": 7}
 MANIFEST |= {"started": "2030-01-01T00:00:00"}

@@ -185,7 +185,7 @@ def test_extended_by_a_seed_and_a_failed_run_tried_again(tmp_path):
         ({"steps": 0}, "--steps is 0"),
         ({"preset": "best"}, "no preset 'best'"),
         ({"settings": {"populaton": 3}}, "did you mean 'population'"),
-        ({"settings": {"td3.start_steps": 3}}, "neither `task` nor one of the algorithms"),
+        ({"settings": {"td3.start_steps": 3}}, "which is not one of the algorithms"),
         ({"settings": {"task.gaol": 3}}, "did you mean 'goal'"),
         ({"settings": {"hidden": object()}}, "plain numbers, words and lists"),
         ({"jobs": 0}, "--jobs is 0"),

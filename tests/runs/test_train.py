@@ -16,8 +16,9 @@ from safetensors.numpy import load_file
 from small_runs import SMALL, Silent
 
 from processes import Started, qdpg
+from qdpg.algorithms.registry import config_to_json, make_config
 from qdpg.errors import DivergedError, UserError
-from qdpg.memory.replay import NOVELTY
+from qdpg.learn.transitions import NOVELTY
 from qdpg.runs.logs import read_csv
 from qdpg.runs.room import peak_memory
 from qdpg.runs.run import change_steps, create_run, load_run, lock_run
@@ -59,15 +60,23 @@ def resumed(path, **changes):
     "extra",
     [
         {},
-        {"greedy_actor": True, "genetic_share": 0.25, "cells": 20, "scouts": 1, "guided": True, "balance": 1.5},
-        {"greedy_actor": True, "steered": 1, "population": 5, "scouts": 1, "practice": 300, "guided_steps": 10},
+        {
+            "greedy_steps": 20,
+            "iso_line.share": 0.25,
+            "cells": 20,
+            "diversity.exploration_episodes": 1,
+            "roll_in_steps": 10,
+        },
+        {"algorithm": "dc-qd-pg", "direction_fields": 1, "population": 5, "warm_up_steps": 300, "stratified": 1.5},
     ],
 )
-def test_stopped_and_resumed_equals_never_stopped(tmp_path, config, train, extra):
-    settings = {**config.config, **extra}
-    whole = train(tmp_path / "whole", config=settings)
+def test_stopped_and_resumed_equals_never_stopped(tmp_path, train, extra):
+    name = extra.pop("algorithm", "qd-pg")
+    shared = {key: value for key, value in SMALL.items() if name == "qd-pg" or key != "candidate_noise"}
+    settings = config_to_json(make_config(name, "tuned", "point-maze", shared | extra))
+    whole = train(tmp_path / "whole", algorithm=name, config=settings)
     asked = iter([False] * 9 + [True] * 1000)
-    stopped = train(tmp_path / "parts", stop=lambda: next(asked), config=settings)
+    stopped = train(tmp_path / "parts", stop=lambda: next(asked), algorithm=name, config=settings)
     assert 0 < stopped.algorithm.steps < whole.algorithm.steps
     parts = resumed(tmp_path / "parts")
     assert_same_state(whole.algorithm, parts.algorithm)
@@ -91,9 +100,11 @@ def test_same_seed_twice_is_the_same_run(tmp_path, train):
 
 @pytest.mark.parametrize("name", ["q-pg", "d-pg", "qd-pg-sum"])
 def test_ablations_train_and_differ(tmp_path, train, name):
-    ablation, full = train(tmp_path / "a", algorithm=name), train(tmp_path / "b")
+    shared = {key: value for key, value in SMALL.items() if name != "q-pg" or not key.startswith("visited")}
+    settings = config_to_json(make_config(name, "tuned", "point-maze", shared))
+    ablation, full = train(tmp_path / "a", algorithm=name, config=settings), train(tmp_path / "b")
     assert ablation.algorithm.steps >= 2000
-    assert list(ablation.algorithm.objectives) != list(full.algorithm.objectives)
+    assert set(ablation.algorithm.state()) != set(full.algorithm.state())
 
 
 def test_killed_ten_times_equals_never_killed(tmp_path, config, train):
@@ -265,7 +276,7 @@ def test_evaluations_do_not_count_and_come_at_every_multiple(tmp_path, train):
     assert [int(s // 5000) for s in evaluations["steps"]] == [1, 2]
     metrics = load_run(tmp_path / "run").metrics()
     assert metrics["steps"][-1] == trainer.algorithm.steps
-    assert (np.diff(metrics["steps"]) <= 6 * 40).all()  # four policies and two scouts
+    assert (np.diff(metrics["steps"]) <= 6 * 40).all()  # four policies and two exploration episodes
 
 
 def test_until_solved_stops_and_stays_stopped(tmp_path, train):

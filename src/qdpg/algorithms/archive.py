@@ -135,6 +135,10 @@ class ArchiveAlgorithm(Counted):
         fields = {name: np.concatenate([each[name] for each in inherited]) for name in self.elites.extra_fields}
         return self._generation(candidates, self._explore(exploring, rest, rng), learned, fields)
 
+    def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
+        """Offer the candidates to the archive."""
+        return self.keep(generation, rollouts)
+
     def context(self, learner: str | None, transitions: Transitions | None, stop: Callable[[], bool]) -> Context:
         """What emitters with this learner may use in this generation."""
         key = generation_key(self.seed, self.generation)
@@ -162,8 +166,25 @@ class ArchiveAlgorithm(Counted):
         """For how many steps each elite may guide others, [elites]."""
         return self.elites.data()["length"]
 
-    def remember(self, generation: Generation, rollouts: Rollouts, stored: int, status: np.ndarray) -> dict[str, Any]:
-        """Advance the state by a generation that left `stored` transitions; return what happened to the archive."""
+    def new_fields(self, candidates: Rollouts) -> dict[str, np.ndarray]:
+        """Extra fields of elites that come of having played."""
+        return {}
+
+    def keep(self, generation: Generation, rollouts: Rollouts, stored: int = 0) -> dict[str, Any]:
+        """Offer the candidates to the archive, and go on to the next generation.
+
+        Args:
+            generation: What was proposed.
+            rollouts: What came of it.
+            stored: Transitions that it left in the replay memory.
+
+        Returns:
+            What happened to the archive.
+        """
+        candidates, _ = generation.split(rollouts)
+        with self.clock.time("memory"):
+            fields = dict(generation.extra_fields) | self.new_fields(candidates)
+            status = self.elites.add(generation.candidates.policies, candidates, self.generation, **fields)
         self._state = State(self.generation + 1, self.steps + rollouts.steps, stored, generation.learned)
         return {"new_cells": int((status == 2).sum()), "improved_cells": int((status == 1).sum())}
 

@@ -128,12 +128,9 @@ class PGAME(ArchiveAlgorithm):
 
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
         """Store the transitions in the replay memory, and the policies in the archive."""
-        candidates, _ = generation.split(rollouts)
         with self.clock.time("memory"):
             self.replay.insert(rollouts)
-            status = self.elites.add(generation.candidates.policies, candidates, self.generation)
-        told = self.remember(generation, rollouts, rollouts.steps, status)
-        return told | {"transitions": self.replay.transitions}
+        return self.keep(generation, rollouts, rollouts.steps) | {"transitions": self.replay.transitions}
 
 
 FAMILY = Family(Config, preset, footprint, PGAME, find_idle)

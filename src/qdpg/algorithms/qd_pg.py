@@ -15,7 +15,8 @@ from qdpg.algorithms.algorithm import Family, Generation
 from qdpg.algorithms.archive import ArchiveAlgorithm, never
 from qdpg.algorithms.pieces import engine_settings
 from qdpg.algorithms.qd_pg_checks import check_settings, find_idle, footprint
-from qdpg.algorithms.qd_pg_settings import CONFIGS, SharedSettings, novelty_objective, preset, quality_objective
+from qdpg.algorithms.qd_pg_presets import preset
+from qdpg.algorithms.qd_pg_settings import CONFIGS, SharedSettings, novelty_objective, quality_objective
 from qdpg.emitters.emitter import Emitter
 from qdpg.emitters.iso_line import IsoLine
 from qdpg.emitters.learner import Networks
@@ -102,10 +103,7 @@ class QDPG(ArchiveAlgorithm):
         with self.clock.time("memory"):
             first, last = self.stored(generation, rollouts)
             self.replay.insert(rewards_for_critics(rollouts, self.paid), first, last)  # Update the replay buffer
-            fields = dict(generation.extra_fields) | self.new_fields(candidates)
-            played = generation.candidates.policies
-            status = self.elites.add(played, candidates, self.generation, **fields)  # Update the grid
-        told |= self.remember(generation, rollouts, int((last - first).sum()), status)
+        told |= self.keep(generation, rollouts, int((last - first).sum()))  # Update the grid
         return told | {"transitions": self.replay.transitions}
 
     def refresh_novelty(self) -> None:
@@ -135,10 +133,6 @@ class QDPG(ArchiveAlgorithm):
     def settled(self, rollouts: Rollouts) -> np.ndarray | None:
         """The step from which each episode stays where it ends, [N], if what comes after it is not worth storing."""
         return None
-
-    def new_fields(self, candidates: Rollouts) -> dict[str, np.ndarray]:
-        """Extra fields of elites that come of having played."""
-        return {}
 
     def state(self) -> dict[str, np.ndarray]:
         """Everything but the replay memory."""

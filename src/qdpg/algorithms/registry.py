@@ -97,7 +97,7 @@ def make_config(algorithm: str, preset: str, task: str, settings: Mapping[str, A
     config = replace_options(start, settings, f"algorithm {algorithm!r}")
     idle = family.find_idle(config)
     for name in settings:
-        if name in idle and _get(config, name) != _get(start, name):
+        if name in idle and _get(config, name) and _get(config, name) != _get(start, name):
             raise UserError(f"{name} would do nothing, since {idle[name]}; leave it out, or change that too.")
     return config
 

@@ -51,7 +51,6 @@ def run_train(
 def run_resume(path: Path, steps: int | None, checkpoint_seconds: float, quiet: bool) -> int:
     """Continue a run exactly where it stopped."""
     run = load_run(path)
-    run.settings.make()  # says why it cannot go on before anything is written
     if steps is not None:
         run = change_steps(run, steps)
     return _train(run, checkpoint_seconds, quiet)

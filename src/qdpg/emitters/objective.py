@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from qdpg.ranges import AtLeastOne, CountOrNone, NotNegative, Positive, Share
+from qdpg.ranges import AtLeastOne, CountOrNone, NotNegative, Number, Positive, Share
 
 
 @dataclass(frozen=True)
@@ -43,5 +43,5 @@ class Objective(GradientObjective):
         shaped: Whether its reward is learned from by potential-based shaping; see `shape_by_potential`.
     """
 
-    reward_offset: float = 0.0
+    reward_offset: Number = 0.0
     shaped: bool = False

@@ -31,7 +31,7 @@ from qdpg.learn.td3 import (
     step_critics,
 )
 from qdpg.learn.transitions import Batch, Transitions, draw_slots, successors, take_batch
-from qdpg.ranges import NotNegative, Positive
+from qdpg.ranges import NotNegative, Number, Positive
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class SACSettings(ActorCriticSettings):
 
     start_temperature: Positive = 1.0
     temperature_rate: NotNegative = 3e-4
-    entropy_per_action: float = -1.0
+    entropy_per_action: Number = -1.0
 
 
 class Agent(NamedTuple):

@@ -13,6 +13,7 @@ import numpy as np
 
 from qdpg.algorithms.registry import ALGORITHMS, config_to_json, make_config
 from qdpg.errors import UserError
+from qdpg.options import flatten_options
 from qdpg.report import paper
 from qdpg.report.result import Result, read_result
 from qdpg.report.words import plural
@@ -153,7 +154,7 @@ def _group(results: Sequence[Result]) -> tuple[tuple[TaskResults, ...], tuple[tu
     twins = []
     for result in results:
         config = result.run.config
-        settings = json.dumps(config["config"], sort_keys=True)
+        settings = json.dumps(flatten_options(config["config"]), sort_keys=True)
         key = _Key(config["algorithm"], config["preset"], settings, config["steps"], config["until_solved"])
         seeds = by_task.setdefault((config["task"], _options(result)), {}).setdefault(key, {})
         twin = seeds.setdefault(config["seed"], result)
@@ -207,7 +208,8 @@ def _label(key: _Key, same: Sequence[_Key]) -> str:
 def _changes(key: _Key, task: str) -> dict[str, Any]:
     """Settings in which a row differs from its preset as it is now."""
     try:
-        preset = json.loads(json.dumps(config_to_json(make_config(key.algorithm, key.preset, task, {}))))
+        usual = config_to_json(make_config(key.algorithm, key.preset, task, {}))
+        preset = json.loads(json.dumps(flatten_options(usual)))
     except UserError:  # an algorithm or preset that this version does not have
         return {}
     missing = object()

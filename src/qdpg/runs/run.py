@@ -163,8 +163,12 @@ def create_run(path: Path, config: RunConfig) -> Run:
 
 
 def change_steps(run: Run, steps: int) -> Run:
-    """Change how long the run is to train."""
-    config = {**run.config, "steps": steps}
+    """Change how long the run is to train.
+
+    Raises:
+        UserError: It cannot be trained on.
+    """
+    config = {"format": FORMAT, **dataclasses.asdict(dataclasses.replace(run.settings, steps=steps))}
     write_json(run.path / "config.json", config)
     return dataclasses.replace(run, config=config)
 
