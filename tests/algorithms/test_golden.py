@@ -15,7 +15,7 @@ def test_every_case_is_recorded():
 
 
 def cases():
-    """All of them; those that are not `tuned` on point-maze take minutes of compilation and are run by `make golden`."""
+    """All of them; those other than `tuned` on point-maze take minutes to compile and are run by `make golden`."""
     slow = pytest.mark.golden
     return [name if "tuned/point-maze" in name else pytest.param(name, marks=slow) for name in golden.case_names()]
 
