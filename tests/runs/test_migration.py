@@ -81,6 +81,12 @@ def test_settings_that_are_gone_are_named(setting, value):
     assert f"{setting}={value}" in refusal
 
 
+def test_a_setting_that_is_missing_is_named():
+    data = json.loads((OLD / "qd-pg" / "config.json").read_text())
+    del data["config"]["guided"]
+    assert "'guided' is missing" in migrate_config(data)[1]
+
+
 def test_training_settings_of_a_refused_run_are_refused(old):
     with pytest.raises(UserError, match="cannot be trained on"):
         old("sum").settings  # noqa: B018

@@ -76,7 +76,8 @@ def migrate_config(data: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]
             config = _pga_me(old)
         else:
             config = _others(old)
-    except Unknown as why:
+    except (Unknown, KeyError) as error:
+        why = f"its setting {error} is missing" if isinstance(error, KeyError) else error
         sentence = f"it was trained by an older qdpg, and {why}; revision {LAST_REVISION} can go on with it"
         return {**data, "algorithm": name}, sentence
     return {**data, "algorithm": name, "config": config}, None
