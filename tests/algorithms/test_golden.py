@@ -15,9 +15,10 @@ def test_every_case_is_recorded():
 
 
 def cases():
-    """All of them; those other than `tuned` on point-maze take minutes to compile and are run by `make golden`."""
+    """All of them. QD-PG and its relatives on point-maze are always run; the rest, slow to compile, by `make golden`."""
+    family = [f"{name}/tuned/point-maze" for name in ("qd-pg", "qd-pg-sum", "d-pg", "q-pg", "dc-qd-pg", "pga-me")]
     slow = pytest.mark.golden
-    return [name if "tuned/point-maze" in name else pytest.param(name, marks=slow) for name in golden.case_names()]
+    return [name if name in family else pytest.param(name, marks=slow) for name in golden.case_names()]
 
 
 @pytest.mark.parametrize("name", cases())
