@@ -15,7 +15,7 @@ def test_every_case_is_recorded():
 
 
 def cases():
-    """All of them. QD-PG and its relatives on point-maze are always run; the rest, slow to compile, by `make golden`."""
+    """All. QD-PG and its relatives on point-maze are always run, the rest, slow to compile, by `make golden`."""
     family = [f"{name}/tuned/point-maze" for name in ("qd-pg", "qd-pg-sum", "d-pg", "q-pg", "dc-qd-pg", "pga-me")]
     slow = pytest.mark.golden
     return [name if name in family else pytest.param(name, marks=slow) for name in golden.case_names()]
