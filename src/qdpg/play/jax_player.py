@@ -159,12 +159,14 @@ def _scan(
         carry: tuple[Any, jax.Array], now: tuple[jax.Array, jax.Array | None]
     ) -> tuple[tuple[Any, jax.Array], _Recorded]:
         (state, alive), (t, draw) = carry, now
-        seen = jax.vmap(task.observe)(state)
+        # Policy and task are compiled apart, so that both round as they do by themselves: in `TaskEnv`, `Policy.act`.
+        seen = jax.lax.optimization_barrier(jax.vmap(task.observe)(state))
         action = act(population, seen, draw)
         if led is not None:
             guides, until, _ = led
             action = jnp.where((t < until)[:, None], act(guides, seen, draw), action)
-        after, reward, ended = jax.vmap(task.step)(state, action)
+        state, action = jax.lax.optimization_barrier((state, action))
+        after, reward, ended = jax.lax.optimization_barrier(jax.vmap(task.step)(state, action))
 
         def where(new: jax.Array, old: jax.Array | float) -> jax.Array:
             return jnp.where(alive.reshape(-1, *[1] * (new.ndim - 1)), new, old)

@@ -8,7 +8,7 @@ evaluations.csv    deterministic evaluations
 resources.json     the most memory it took
 events.*           TensorBoard
 checkpoints/       what `resume` starts from
-elites/            the policies, readable without qdpg
+elites/            the policies, and what `evaluate` found about them, readable without qdpg
 figures/           what `plot` draws
 """
 
@@ -30,6 +30,7 @@ import numpy as np
 from qdpg.algorithms.algorithm import Algorithm
 from qdpg.algorithms.registry import config_from_json, config_to_json, make_algorithm
 from qdpg.errors import UserError
+from qdpg.play.alone import arithmetic_of
 from qdpg.runs.collection import Collection, read_collection
 from qdpg.runs.files import lock_directory, write_json
 from qdpg.runs.logs import read_csv
@@ -106,7 +107,7 @@ class Run:
     @property
     def elites(self) -> Collection:
         """The policies, as of the last checkpoint."""
-        return read_collection(self.path / "elites", self.task.spec)
+        return read_collection(self.path / "elites", self.task.spec, arithmetic_of(self.task))
 
     @property
     def settings(self) -> RunConfig:
