@@ -8,11 +8,12 @@ from qdpg.version import __version__
 
 if TYPE_CHECKING:
     from qdpg.adaptation.search import Adaptation, adapt
+    from qdpg.evaluation.evaluate import evaluate
     from qdpg.matrix.compare import compare
     from qdpg.runs.run import load_run
     from qdpg.tasks.registry import make_task
 
-__all__ = ["Adaptation", "__version__", "adapt", "compare", "load_run", "make_task"]
+__all__ = ["Adaptation", "__version__", "adapt", "compare", "evaluate", "load_run", "make_task"]
 
 register()  # `import qdpg` makes the tasks known to Gymnasium
 
@@ -21,6 +22,7 @@ _LAZY = {
     "Adaptation": "qdpg.adaptation.search",
     "adapt": "qdpg.adaptation.search",
     "compare": "qdpg.matrix.compare",
+    "evaluate": "qdpg.evaluation.evaluate",
     "load_run": "qdpg.runs.run",
     "make_task": "qdpg.tasks.registry",
 }

@@ -34,6 +34,8 @@ class Experiment:
         drawn_scores: [G, n], their scores.
         best: [G] int, row of the best of all elites.
         best_scores: [G], its score.
+        again: By method, [G], what the elite that it found scores when it is played once more, from another fresh
+            start: the best of several scores is optimistic, this is not.
     """
 
     goals: np.ndarray
@@ -43,6 +45,7 @@ class Experiment:
     drawn_scores: np.ndarray
     best: np.ndarray
     best_scores: np.ndarray
+    again: dict[str, np.ndarray]
 
     @property
     def trials(self) -> int:
@@ -61,21 +64,27 @@ class Experiment:
 
     def rows(self, cells: np.ndarray) -> list[dict[str, Any]]:
         """A row of a table per goal; `cells` [N] are the elites' cells in the archive."""
-        at, drawn_at, row = (
-            self.tried_scores.argmax(axis=1),
-            self.drawn_scores.argmax(axis=1),
-            np.arange(len(self.best)),
-        )
-        elites = {"bayesian": self.tried[row, at], "random": self.drawn[row, drawn_at], "exhaustive": self.best}
+        row, at = np.arange(len(self.best)), self.tried_scores.argmax(axis=1)
+        elites = found_elites(self.tried, self.tried_scores, self.drawn, self.drawn_scores, self.best)
         columns = {
             "goal_x": self.goals[:, 0],
             "goal_y": self.goals[:, 1],
             **self.found(),
+            **{f"{name}_again": self.again[name] for name in METHODS},
             **{f"{name}_elite": cells[chosen] for name, chosen in elites.items()},
             "trials": np.full(len(row), self.trials),
             "found_in_trial": at + 1,
         }
         return [{name: column[i].item() for name, column in columns.items()} for i in row]
+
+
+def found_elites(
+    tried: np.ndarray, tried_scores: np.ndarray, drawn: np.ndarray, drawn_scores: np.ndarray, best: np.ndarray
+) -> dict[str, np.ndarray]:
+    """Rows of the elites that each method found, [G], by method; see `Experiment`."""
+    row = np.arange(len(best))
+    chosen = tried[row, tried_scores.argmax(axis=1)], drawn[row, drawn_scores.argmax(axis=1)], best
+    return dict(zip(METHODS, chosen, strict=True))
 
 
 def run_experiment(
@@ -85,7 +94,7 @@ def run_experiment(
     trials: int,
     goals: int,
     seed: int,
-    starts: Starts = "own",
+    starts: Starts = "fresh",
     settings: Settings | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> Experiment:
@@ -108,15 +117,17 @@ def run_experiment(
         raise UserError(f"the number of goals is {goals}, but must be at least 1.")
     goal_task = movable(task)
     check_budget(elites, trials)
-    goal_seed, start_seed, choice_seed = np.random.SeedSequence(seed).spawn(3)
+    goal_seed, start_seed, choice_seed, again_seed = np.random.SeedSequence(seed).spawn(4)
     places = draw_goals(goal_task, goals, np.random.default_rng(goal_seed))
     played = play_elites(goal_task, elites, starts, int(start_seed.generate_state(1)[0]))
+    played_again = play_elites(goal_task, elites, "fresh", int(again_seed.generate_state(1)[0]))
     ways = known_ways(goal_task, elites)  # known before any trial
     rng = np.random.default_rng(choice_seed)
     tried, drawn = np.zeros((goals, trials), int), np.zeros((goals, trials), int)
-    all_scores = np.zeros((goals, len(elites)))
+    all_scores, again_scores = np.zeros((goals, len(elites))), np.zeros((goals, len(elites)))
     for number, goal in enumerate(places):
         all_scores[number] = scores(goal_task, played, goal)
+        again_scores[number] = scores(goal_task, played_again, goal)
         search = Adaptation(elites, settings, ways=ways)
         for _ in range(trials):
             elite = search.ask()
@@ -124,21 +135,25 @@ def run_experiment(
         tried[number] = [trial.elite for trial in search.trials]
         drawn[number] = rng.permutation(len(elites))[:trials]
         progress(number + 1)
+    tried_scores, drawn_scores = (np.take_along_axis(all_scores, each, axis=1) for each in (tried, drawn))
+    best = all_scores.argmax(axis=1)
+    found = found_elites(tried, tried_scores, drawn, drawn_scores, best)
     return Experiment(
         goals=places,
         tried=tried,
-        tried_scores=np.take_along_axis(all_scores, tried, axis=1),
+        tried_scores=tried_scores,
         drawn=drawn,
-        drawn_scores=np.take_along_axis(all_scores, drawn, axis=1),
-        best=all_scores.argmax(axis=1),
+        drawn_scores=drawn_scores,
+        best=best,
         best_scores=all_scores.max(axis=1),
+        again={name: again_scores[np.arange(goals), rows] for name, rows in found.items()},
     )
 
 
-def summarise(experiment: Experiment) -> dict[str, dict[str, float]]:
-    """Mean, standard deviation, median and quartiles of the scores that each method found, over goals, by method."""
+def summarise(scores: dict[str, np.ndarray]) -> dict[str, dict[str, float]]:
+    """Mean, standard deviation, median and quartiles of scores [G] over goals, by method."""
     words = ("mean", "std", "median", "lower_quartile", "upper_quartile")
-    return {name: dict(zip(words, _statistics(found), strict=True)) for name, found in experiment.found().items()}
+    return {name: dict(zip(words, _statistics(found), strict=True)) for name, found in scores.items()}
 
 
 def _statistics(found: np.ndarray) -> tuple[float, ...]:

@@ -16,6 +16,7 @@ from qdpg.errors import UserError
 from qdpg.play.acting import NO_NOISE
 from qdpg.play.player import make_player
 from qdpg.play.rollouts import Rollouts, make_rollouts
+from qdpg.play.starts import fresh_starts
 from qdpg.runs.collection import Collection
 from qdpg.tasks.task import GoalTask, Task
 
@@ -58,8 +59,8 @@ def play_elites(task: GoalTask, elites: Collection, starts: Starts, seed: int) -
     Args:
         task: What the elites were trained on.
         elites: Who plays.
-        starts: "own" gives each elite the start and noise of the episode that earned it its place, so that it behaves
-            as stored; "fresh" one new start, drawn from `seed`, and no noise.
+        starts: "fresh" gives each elite one new start, drawn from `seed`, and no noise; "own" the start and noise of
+            the episode that it was stored for, so that it behaves as stored, which is optimistic.
         seed: Where fresh starts come from.
     """
     floor = task.spec.floor
@@ -68,8 +69,7 @@ def play_elites(task: GoalTask, elites: Collection, starts: Starts, seed: int) -
     player = make_player(move_goal(task, high + 10 * (high - low)))
     if starts == "own":
         return player.play(elites.population(), elites.seeds, noise=elites.noise, record=False)
-    seeds = np.random.default_rng(seed).integers(2**31, size=len(elites))
-    return player.play(elites.population(), seeds, noise=NO_NOISE, record=False)
+    return player.play(elites.population(), fresh_starts("adapt", len(elites), seed), noise=NO_NOISE, record=False)
 
 
 def known_ways(task: GoalTask, elites: Collection) -> np.ndarray:

@@ -75,7 +75,10 @@ def run(
             settings=chosen,
             progress=lambda done: bars.update(bar, completed=done),
         )
+        other: Starts = "own" if starts == "fresh" else "fresh"
+        beside = run_experiment(task, elites, trials=trials, goals=goals, seed=seed, starts=other, settings=chosen)
     result = _result(found, elites, experiment, seed, starts, chosen)
+    result["other_starts"] = {"starts": other, "scores": summarise(beside.found())}
     directory = out or path / "adapt"
     _write(directory, found, elites, experiment, result)
     if as_json:
@@ -90,7 +93,7 @@ def _result(
 ) -> dict[str, Any]:
     """All there is to say, as plain numbers; the same seed gives the same."""
     config = found.config
-    scores = summarise(experiment)
+    scores = summarise(experiment.found())
     exhaustive = scores["exhaustive"]["mean"]
     return {
         "qdpg": __version__,
@@ -102,6 +105,7 @@ def _result(
         "starts": starts,
         "settings": dataclasses.asdict(settings),
         "scores": scores,
+        "again": summarise(experiment.again),
         # How much worse than exhaustive search, as a share of its mean.
         "shortfall": {
             name: (exhaustive - scores[name]["mean"]) / abs(exhaustive) if exhaustive else None
@@ -129,12 +133,14 @@ def _write(directory: Path, found: Run, elites: Collection, experiment: Experime
 def _table(result: dict[str, Any], seconds: float) -> Table:
     counts = plural(result["goals"], "goal"), plural(result["elites"], "elite")
     table = Table(title=f"{counts[0]}, {counts[1]}, {number(seconds)} s", title_justify="left")
-    for heading in ("elite found by", "episodes", "mean score", "std", "median", "gap"):
+    first, second = ("fresh starts", "stored starts, optimistic")[:: 1 if result["starts"] == "fresh" else -1]
+    for heading in ("elite found by", "episodes", "played again", first, "std", "median", "gap", second):
         table.add_column(heading, justify="left" if heading.startswith("elite") else "right")
     for method, score in result["scores"].items():
         episodes = result["elites" if method == "exhaustive" else "trials"]
         numbers = (number(score[name]) for name in ("mean", "std", "median"))
         behind = result["shortfall"].get(method)
         gap = "" if behind is None else f"{-behind:+.1%}"
-        table.add_row(_NAMES[method], f"{episodes:,}", *numbers, gap)
+        again, other = result["again"][method]["mean"], result["other_starts"]["scores"][method]["mean"]
+        table.add_row(_NAMES[method], f"{episodes:,}", number(again), *numbers, gap, number(other))
     return table

@@ -29,6 +29,7 @@ def train(
     settings: Settings = (),
     until_solved: Switch = False,
     checkpoint_seconds: float = 60.0,
+    evaluate_seconds: float = 120.0,
     quiet: Switch = False,
 ) -> int:
     """Train a collection of policies.
@@ -41,20 +42,26 @@ def train(
         seed: What every random draw comes from.
         out: Directory of the run; by default one in runs/ named after task, algorithm, preset and seed.
         settings: Settings of the algorithm as KEY=VALUE, options of the task as task.KEY=VALUE.
-        until_solved: Stop as soon as an elite solves the task on average over 20 fresh starts.
+        until_solved: Stop as soon as the task is solved: the best elite's mean over 20 fixed fresh starts, that it was
+            not chosen by, is good enough at two successive looks.
         checkpoint_seconds: Time between checkpoints.
+        evaluate_seconds: Time for playing all elites from fresh starts at the end; `qdpg evaluate` plays the rest.
         quiet: Print nothing but errors.
     """
     from qdpg.cli import train as command
 
     return command.run_train(
-        task, algorithm, preset, steps, seed, out, settings, until_solved, checkpoint_seconds, quiet
+        task, algorithm, preset, steps, seed, out, settings, until_solved, checkpoint_seconds, evaluate_seconds, quiet
     )
 
 
 @app.command
 def resume(
-    run: tyro.conf.Positional[Path], steps: int | None = None, checkpoint_seconds: float = 60.0, quiet: Switch = False
+    run: tyro.conf.Positional[Path],
+    steps: int | None = None,
+    checkpoint_seconds: float = 60.0,
+    evaluate_seconds: float = 120.0,
+    quiet: Switch = False,
 ) -> int:
     """Continue a run exactly where it stopped.
 
@@ -62,11 +69,12 @@ def resume(
         run: Directory of the run.
         steps: Train for this many environment steps in all, instead of what the run was started with.
         checkpoint_seconds: Time between checkpoints.
+        evaluate_seconds: Time for playing all elites from fresh starts at the end; `qdpg evaluate` plays the rest.
         quiet: Print nothing but errors.
     """
     from qdpg.cli import train as command
 
-    return command.run_resume(run, steps, checkpoint_seconds, quiet)
+    return command.run_resume(run, steps, checkpoint_seconds, evaluate_seconds, quiet)
 
 
 @app.command
@@ -93,6 +101,30 @@ def verify(run: tyro.conf.Positional[Path], as_json: AsJson = False) -> int:
     from qdpg.cli import verify as command
 
     return command.run(run, as_json)
+
+
+@app.command
+def evaluate(
+    run: tyro.conf.Positional[Path],
+    episodes: int = 20,
+    seed: int = 0,
+    seconds: float = float("inf"),
+    as_json: AsJson = False,
+    quiet: Switch = False,
+) -> int:
+    """Play every elite from fresh starts: what the collection is worth. What was stopped goes on.
+
+    Args:
+        run: Directory of the run.
+        episodes: Episodes of each elite.
+        seed: Other seeds give other starts.
+        seconds: Begin nothing more after this time; the next call goes on.
+        as_json: Print one JSON object and nothing else.
+        quiet: Print nothing but errors.
+    """
+    from qdpg.cli import evaluate as command
+
+    return command.run(run, episodes, seed, seconds, as_json, quiet)
 
 
 @app.command
@@ -148,7 +180,7 @@ def adapt(
     trials: int = 20,
     goals: int = 100,
     seed: int = 0,
-    starts: Literal["own", "fresh"] = "own",
+    starts: Literal["fresh", "own"] = "fresh",
     out: Path | None = None,
     settings: Settings = (),
     as_json: AsJson = False,
@@ -161,7 +193,8 @@ def adapt(
         trials: Episodes that may be played per goal.
         goals: How many goals.
         seed: Where goals, fresh starts and random choices come from.
-        starts: Play each elite from its "own" start, that of the episode it was stored for, or from a "fresh" one.
+        starts: Play each elite from a "fresh" start, or from its "own", that of the episode it was stored for. Both are
+            reported; this one is drawn.
         out: Directory for tables and figures; by default adapt/ in the run.
         settings: Settings of the optimisation as KEY=VALUE, such as acquisition=ei; docs/adapt.md has all.
         as_json: Print one JSON object and nothing else.

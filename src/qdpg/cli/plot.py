@@ -30,9 +30,12 @@ def run(path: Path, quiet: bool) -> int:
     task, metrics, episodes, elites = found.task, found.metrics(), found.episodes(), found.elites
     if not len(metrics.get("steps", ())) or not len(elites):
         raise UserError(f"{path} has not finished a generation yet; there is nothing to draw.")
+    is_evaluated = elites.evaluated is not None
     with Console(quiet=quiet).status(f"playing {plural(len(elites), 'elite')} again"):
         figures = {
-            "grid": draw_grid(task.spec, elites.archive()),
+            "grid": draw_grid(task.spec, elites.archive(is_evaluated), "from fresh starts")
+            if is_evaluated
+            else draw_grid(task.spec, elites.archive()),
             "learning-curve": draw_learning_curve(task.spec, metrics, found.evaluations()),
             "coverage": draw_coverage(task.spec, episodes),
             "trajectories": draw_trajectories(task, elites),

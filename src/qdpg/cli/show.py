@@ -13,8 +13,10 @@ from rich.console import Console
 from rich.table import Table
 
 from qdpg.errors import UserError
+from qdpg.evaluation.words import describe
 from qdpg.report.compatibility import Compatibility, compatibility
 from qdpg.report.words import number, plural
+from qdpg.runs.collection import read_evaluated_about
 from qdpg.runs.run import Run, load_run
 
 _WORK = ("gradients", "physics", "novelty", "memory", "rest")
@@ -35,7 +37,7 @@ def run(path: Path, as_json: bool) -> int:
     """
     summary = summarise(load_run(path))
     if as_json:
-        print(json.dumps(_plain(summary), indent=2, allow_nan=False))
+        print(json.dumps(plain(summary), indent=2, allow_nan=False))
     else:
         Console().print(_table(path, summary))
     return 0
@@ -70,6 +72,7 @@ def summarise(run: Run) -> dict[str, Any]:
         "best_fitness": last["best_fitness"],
         "solved_above": run.task.spec.solved,
         "evaluation": _evaluation(evaluations),
+        "evaluated": read_evaluated_about(run.path / "elites"),
         "elite_mean_fitness": _last(evaluations.get("elite_mean_fitness", np.array([]))),
         "time_shares": {
             kind: last[f"{kind}_seconds"] / seconds for kind in _WORK if f"{kind}_seconds" in last and seconds > 0
@@ -102,10 +105,10 @@ def _compatibility(run: Run) -> Compatibility | None:
     return compatibility(episodes["state_novelty"][later], episodes["solution_novelty"][later])
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Turn numbers into Python's, and those that JSON lacks into None."""
     if isinstance(value, Mapping):
-        return {name: _plain(item) for name, item in value.items()}
+        return {name: plain(item) for name, item in value.items()}
     value = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
@@ -132,10 +135,10 @@ def _rows(summary: dict[str, Any]) -> dict[str, str]:
         "shares of time": ", ".join(f"{kind} {share:.0%}" for kind, share in summary["time_shares"].items()) or "-",
         "generations": f"{summary['generations']:,}, with {plural(summary['episodes'], 'episode')}",
         "cells filled": f"{summary['cells_filled']:,} of {number(summary['cells'])} ({summary['coverage']:.1%})",
-        "QD score": number(summary["qd_score"]),
-        "best fitness": number(summary["best_fitness"]),
-        "last evaluation": "none yet",
-        "best elite from fresh starts": number(summary["elite_mean_fitness"]),
+        **describe(summary["evaluated"]),
+        "best elite at the last look": number(summary["elite_mean_fitness"]),
+        "stored, optimistic": f"QD score {number(summary['qd_score'])}, best fitness {number(summary['best_fitness'])}",
+        "last population": "not evaluated yet",
         "compatibility": "not recorded by this algorithm",
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "revision": about[3][:12],
@@ -143,7 +146,7 @@ def _rows(summary: dict[str, Any]) -> dict[str, str]:
     }
     if evaluation is not None:
         best, median = number(evaluation["best_fitness"]), number(evaluation["median_fitness"])
-        rows["last evaluation"] = f"best {best}, median {median}, after {evaluation['steps']:,} steps"
+        rows["last population"] = f"best {best}, median {median}, after {evaluation['steps']:,} steps"
     if found is not None:
         pearson, spearman = number(round(found["pearson"], 2)), number(round(found["spearman"], 2))
         correlations = f"Pearson {pearson}, Spearman {spearman}, over {plural(found['episodes'], 'episode')}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import jax
 import numpy as np
 from rich.console import Console
 
@@ -20,22 +21,26 @@ def run(path: Path, as_json: bool) -> int:
     elites = found.elites
     if not len(elites):
         raise UserError(f"{path} has no elites to verify.")
-    played = make_player(found.task).play(elites.population(), elites.seeds, noise=elites.noise, record=False)
-    fitness_equal = played.fitness == elites.fitness
-    behaviour_equal = (played.behaviours == elites.behaviours).all(axis=1)
-    wrong = np.flatnonzero(~(fitness_equal & behaviour_equal))
+    rows, seeds, fitness, behaviours = elites.stored_episodes()
+    population = jax.tree.map(lambda leaf: leaf[rows], elites.population())
+    noise = elites.noise._replace(sigma=np.asarray(elites.noise.sigma)[rows])
+    played = make_player(found.task).play(population, seeds, noise=noise, record=False)
+    is_equal = (played.fitness == fitness) & (played.behaviours == behaviours).all(axis=1)
+    wrong, first = np.unique(rows[~is_equal], return_index=True)
+    first = np.flatnonzero(~is_equal)[first]
     result = {
         "elites": len(elites),
+        "episodes": len(rows),
         "exact": len(elites) - len(wrong),
-        "largest_fitness_difference": float(np.abs(played.fitness - elites.fitness).max()),
-        "largest_behaviour_difference": float(np.abs(played.behaviours - elites.behaviours).max()),
+        "largest_fitness_difference": float(np.abs(played.fitness - fitness).max()),
+        "largest_behaviour_difference": float(np.abs(played.behaviours - behaviours).max()),
         "different": [
             {
-                "cell": int(elites.cells_index[n]),
-                "stored_fitness": float(elites.fitness[n]),
+                "cell": int(elites.cells_index[row]),
+                "stored_fitness": float(fitness[n]),
                 "replayed_fitness": float(played.fitness[n]),
             }
-            for n in wrong
+            for row, n in zip(wrong, first, strict=True)
         ],
     }
     if as_json:

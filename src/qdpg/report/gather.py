@@ -41,7 +41,8 @@ class Variant:
     @property
     def representative(self) -> Result:
         """The run whose best elite is the median one, or the better of the two in the middle."""
-        order = np.argsort([result.best_elite for result in self.results], kind="stable")
+        scores = self.scores("evaluated_best")
+        order = np.argsort(scores if np.isfinite(scores).all() else self.scores("best_elite"), kind="stable")
         return self.results[order[len(order) // 2]]
 
 

@@ -41,7 +41,7 @@ def pooled_scores(tasks: Sequence[TaskResults]) -> Table | None:
             (task, variant) for task in comparable for variant in task.variants if variant.label == label
         ]
         row, record = [label], {"algorithm": label, "tasks": len(found)}
-        for name in ("final", "best_elite"):
+        for name in ("evaluated_best", "final", "best_elite"):
             interval = interval_of([normalise(task.spec, variant.scores(name)) for task, variant in found])
             row.append(in_words(interval))
             record |= {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}
@@ -53,7 +53,7 @@ def pooled_scores(tasks: Sequence[TaskResults]) -> Table | None:
         "stratum). Scores are normalised per task: 0 is what standing still gives, 1 the scripted optimum.",
         "Rows over different tasks do not compare with each other.",
     ]
-    columns = ["algorithm", "final performance", "best elite", "tasks", "runs"]
+    columns = ["algorithm", "best elite", "final performance", "best elite, stored", "tasks", "runs"]
     return Table("all-tasks", "All tasks together", columns, rows, records, notes, frozenset({"tasks"}))
 
 
@@ -90,20 +90,22 @@ def list_runs(findings: Findings) -> Table:
             state = "finished"
         made = [str(manifest[name])[:12] for name in ("qdpg", "revision") if manifest.get(name)]
         row = [result.name, config["task"], config["algorithm"], config["preset"], str(config["seed"]), state]
-        row += [number(result.steps), number(result.final), number(result.best_elite), " ".join(made)]
+        row += [number(result.steps), number(result.evaluated_best), number(result.final), number(result.best_elite)]
+        row.append(" ".join(made))
         rows.append([*row, *(str(manifest.get(name, "-")) for name in ("machine", "started"))])
         records.append(
             {"run": result.name}
             | {name: config[name] for name in ("task", "algorithm", "preset", "seed")}
             | {"state": state, "steps": result.steps, "budget": config["steps"]}
+            | {name: getattr(result, name) for name in ("evaluated_best", "corrected_qd_score", "share_own_cell")}
             | {name: getattr(result, name) for name in ("final", "best_elite", "coverage", "qd_score", "seconds")}
             | {
                 name: manifest.get(name)
                 for name in ("qdpg", "revision", "jax", "mujoco", "python", "machine", "started")
             }
         )
-    columns = ["run", "task", "algorithm", "preset", "seed", "state", "steps", "final performance", "best elite"]
-    columns += ["qdpg", "machine", "started"]
+    columns = ["run", "task", "algorithm", "preset", "seed", "state", "steps", "best elite", "final performance"]
+    columns += ["best elite, stored", "qdpg", "machine", "started"]
     unfinished = sum(not result.is_finished for result in findings.results)
     notes = []
     if unfinished:

@@ -40,10 +40,12 @@ def draw_final_grids(task: TaskResults) -> Figure:
     """Return the final grid of elites per algorithm, all with the same colours; of the same runs as the maps."""
 
     def plot(axes: Axes, result: Result) -> ScalarMappable:
-        return plot_grid(axes, task.spec, result.run.elites.archive())
+        return plot_grid(axes, task.spec, result.run.elites.archive(corrected=bool(result.evaluated)))
 
     def words(result: Result) -> str:
-        return f"\nbest {number(result.best_elite)}, {result.coverage:.0%} of cells"
+        if not result.evaluated:
+            return f"\nstored, optimistic: best {number(result.best_elite)}, {result.coverage:.0%} of cells"
+        return f"\nbest {number(result.evaluated_best)}, {result.corrected_coverage:.0%} of cells"
 
     figure = _draw_panels(task, plot, "fitness", words)
     figure.suptitle(f"{task.title}: the elites at the end", fontsize="medium")

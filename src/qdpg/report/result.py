@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from qdpg.errors import UserError
+from qdpg.runs.collection import read_evaluated_about
+from qdpg.runs.looks import steps_to_solved
 from qdpg.runs.run import Run
 
 _METRICS = ("steps", "seconds", "coverage", "qd_score", "best_fitness")
@@ -32,7 +35,7 @@ class Result:
     @property
     def is_finished(self) -> bool:
         """Whether it played all its steps, or solved the task if it was to go on until then."""
-        is_solved = self.run.config["until_solved"] and np.isfinite(self.steps_to_reliable_elite)
+        is_solved = self.run.config["until_solved"] and np.isfinite(self.steps_to_solved)
         return bool(self.metrics) and (self.steps >= self.run.config["steps"] or is_solved)
 
     @property
@@ -40,9 +43,36 @@ class Result:
         """Best fitness in the last deterministic evaluation of the current population: the paper's performance."""
         return _last(self.evaluations, "best_fitness")
 
+    @cached_property
+    def evaluated(self) -> dict[str, Any]:
+        """What `qdpg evaluate` found about the collection; empty if it has not been called since."""
+        about = read_evaluated_about(self.run.path / "elites")
+        return about if about and about.get("episodes") else {}
+
+    @property
+    def evaluated_best(self) -> float:
+        """Mean fitness of the best elite, from fresh starts that it was not chosen by."""
+        best = self.evaluated.get("best")
+        return best["mean"] if best else np.nan
+
+    @property
+    def corrected_qd_score(self) -> float:
+        """QD score of the corrected archive: each elite with its mean fitness where its mean behaviour is."""
+        return self.evaluated["corrected"]["qd_score"] if self.evaluated else np.nan
+
+    @property
+    def corrected_coverage(self) -> float:
+        """Share of cells that the corrected archive fills."""
+        return self.evaluated["corrected"]["coverage"] if self.evaluated else np.nan
+
+    @property
+    def share_own_cell(self) -> float:
+        """Share of episodes from fresh starts that end in the elite's own cell."""
+        return self.evaluated["share_own_cell"] if self.evaluated else np.nan
+
     @property
     def best_elite(self) -> float:
-        """Best fitness in the collection at the end, as it was found."""
+        """Best fitness in the collection at the end, as stored."""
         return _last(self.metrics, "best_fitness")
 
     @property
@@ -71,21 +101,11 @@ class Result:
         return self.run.peak_memory()
 
     @property
-    def steps_to_goal(self) -> float:
-        """Steps until an evaluated policy solved the task, infinite if none did."""
-        return self._steps_until("best_fitness")
-
-    @property
-    def steps_to_reliable_elite(self) -> float:
-        """Steps until an elite solved the task on average over fresh starts, infinite if none did."""
-        return self._steps_until("elite_mean_fitness")
-
-    def _steps_until(self, name: str) -> float:
-        solved = self.run.task.spec.solved
-        if solved is None:
-            return np.nan
-        reached = self.evaluations.get("steps", np.array([]))[self.evaluations.get(name, np.array([])) >= solved]
-        return float(reached[0]) if len(reached) else np.inf
+    def steps_to_solved(self) -> float:
+        """Steps until the task was solved: see `steps_to_solved`."""
+        empty = np.array([])
+        steps, means = (self.evaluations.get(name, empty) for name in ("steps", "elite_mean_fitness"))
+        return steps_to_solved(steps, means, self.run.task.spec.solved)
 
 
 def read_result(run: Run, name: str) -> Result:

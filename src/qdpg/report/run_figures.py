@@ -35,7 +35,7 @@ TRAJECTORIES = 250  # more could not be told apart
 _LABEL_GAP = 0.06  # of the axes' height between two labels of reference scores
 
 
-def draw_grid(spec: TaskSpec, archive: ArchiveBase) -> Figure:
+def draw_grid(spec: TaskSpec, archive: ArchiveBase, values: str = "stored, optimistic") -> Figure:
     """Return a figure of the elites' fitness by cell, under the maze.
 
     Cells of a tessellation are drawn as the polygons they are; one descriptor gives a column of cells. With more than
@@ -44,16 +44,17 @@ def draw_grid(spec: TaskSpec, archive: ArchiveBase) -> Figure:
     Args:
         spec: The task.
         archive: The elites, as a grid or a centroidal Voronoi tessellation of pyribs.
+        values: Which values they are.
     """
     figure, axes = new_figure(spec)
     drawn = plot_grid(axes, spec, archive)
-    add_colour_bar(figure, axes, drawn, "fitness")
+    add_colour_bar(figure, axes, drawn, f"fitness ({values})")
     fitness = archive.data("objective")
     title = f"{spec.name}: {len(fitness):,} of {archive.cells:,} cells filled"
     if spec.descriptor_size > 2:
         title += f" (one dot each, at the first 2 of {spec.descriptor_size} descriptors)"
     score = float((fitness - spec.fitness_floor).sum())
-    add_words(figure, axes, f"{title}\nQD score {number(score)}, best fitness {number(fitness.max())}")
+    add_words(figure, axes, f"{title}\n{values}: QD score {number(score)}, best fitness {number(fitness.max())}")
     return figure
 
 
@@ -138,7 +139,7 @@ def draw_learning_curve(spec: TaskSpec, metrics: Columns, evaluations: Columns) 
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
     alone = "o" if len(metrics["steps"]) == 1 else ""  # a line through one point would not be seen
     curves = [
-        ("best elite, as it was found", ELITES, "", metrics, "best_fitness"),
+        ("best elite, stored (optimistic)", ELITES, "", metrics, "best_fitness"),
         ("best of the population, without noise", EVALUATION, "o", evaluations, "best_fitness"),
         ("best elite, mean over fresh starts", AGAIN, "s", evaluations, "elite_mean_fitness"),
     ]
@@ -157,7 +158,7 @@ def draw_learning_curve(spec: TaskSpec, metrics: Columns, evaluations: Columns) 
     lower.plot(metrics["steps"], metrics["coverage"], color=ELITES, marker=alone)
     lower.set_ylim(0, 1.03)
     lower.yaxis.set_major_formatter(PercentFormatter(1.0))
-    lower.set_ylabel("cells filled", color=ELITES)
+    lower.set_ylabel("cells filled, stored", color=ELITES)
     lower.set_xlabel("environment steps")
     lower.xaxis.set_major_formatter(EngFormatter(sep=""))
     lower.set_xlim(0, 1.02 * metrics["steps"].max())
@@ -166,7 +167,7 @@ def draw_learning_curve(spec: TaskSpec, metrics: Columns, evaluations: Columns) 
     right.plot(metrics["steps"], score, color=SCORE, marker=alone, linestyle="--")
     right.set_ylim(1.03 * score.min(initial=0.0), 1.03 * score.max(initial=0.0) or 1.0)
     right.yaxis.set_major_formatter(EngFormatter(sep=""))
-    right.set_ylabel("QD score (dashed)", color=SCORE)
+    right.set_ylabel("QD score, stored (dashed)", color=SCORE)
     for axes in (upper, lower):
         axes.grid(alpha=0.3)
     return figure
@@ -256,7 +257,7 @@ def draw_trajectories(task: Task, elites: Collection) -> Figure:
     rows = np.arange(len(elites))
     if len(elites) > TRAJECTORIES:
         even = np.linspace(0, len(elites) - 1, TRAJECTORIES - 1).round().astype(int)
-        rows = np.union1d(even, elites.fitness.argmax())
+        rows = np.union1d(even, elites.worth.argmax())
     population = jax.tree.map(lambda leaf: leaf[rows], elites.population())
     noise = elites.noise._replace(sigma=elites.arrays["noise"][rows])
     rollouts = make_player(task).play(population, elites.seeds[rows], noise=noise, record=False)

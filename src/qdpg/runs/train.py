@@ -16,16 +16,16 @@ from qdpg.learn.networks import MLP
 from qdpg.play.acting import NO_NOISE, Noise, RollIn
 from qdpg.play.player import Player, make_player
 from qdpg.play.rollouts import Rollouts
+from qdpg.play.starts import fresh_starts
 from qdpg.runs.checkpoint import Checkpoints
 from qdpg.runs.collection import write_collection
 from qdpg.runs.files import write_json
 from qdpg.runs.logs import CsvLog, TensorBoardLog, read_csv
+from qdpg.runs.looks import Looks, is_look_due, steps_to_solved
 from qdpg.runs.room import peak_memory
 from qdpg.runs.run import Run, RunConfig
 
 LOGS = ("metrics", "episodes", "evaluations")
-FRESH_STARTS = 20  # episodes that an elite must solve on average
-_EVALUATION = 2**31  # evaluations draw their reset seeds from here on; training stays below
 
 
 class Display(Protocol):
@@ -77,6 +77,7 @@ class Trainer:
         self.settings: RunConfig = run.settings
         self.task, self.algorithm = self.settings.make()
         self.player: Player = make_player(self.task)
+        self.looks = Looks(self.player)
         if isinstance(self.algorithm, TriesOut):
             self.algorithm.player = _Watched(self.player, self.algorithm.clock, self._show_trials)
         self._tried = 0  # steps tried out so far in the present generation
@@ -121,7 +122,7 @@ class Trainer:
             row = self._record(generation, rollouts, told)
             is_due = before // self.task.spec.evaluate_every < algorithm.steps // self.task.spec.evaluate_every
             if is_due and len(generation.candidates):  # otherwise there is nobody to evaluate
-                self._evaluate(generation.candidates.policies)
+                self._evaluate(generation.candidates.policies, before)
             self.seconds = time.perf_counter() - self._started
             self.display.update(row)
             if time.perf_counter() - saved > self.checkpoint_seconds:
@@ -209,10 +210,15 @@ class Trainer:
         self.events.append("train", row, algorithm.steps)
         return row
 
-    def _evaluate(self, population: MLP) -> None:
-        """Play the current population without noise; these steps do not count. Find out whether an elite solves it."""
-        number = population.biases[0].shape[0]
-        rollouts = self.player.play(population, self._evaluation_seeds(0, number), record=False)
+    def _evaluate(self, population: MLP, before: int) -> None:
+        """Play the current population without noise, and now and then the best elites; these steps do not count.
+
+        Args:
+            population: The current population.
+            before: Environment steps before it was played.
+        """
+        seeds = fresh_starts("population", len(population), self.settings.seed, self.algorithm.generation)
+        rollouts = self.player.play(population, seeds, record=False)
         row: dict[str, Any] = {
             "steps": self.algorithm.steps,
             "generation": self.algorithm.generation,
@@ -220,30 +226,16 @@ class Trainer:
             "median_fitness": np.median(rollouts.fitness),
             "elite_mean_fitness": "",
         }
-        solved = self.task.spec.solved
-        if solved is not None and self.algorithm.elites.best_fitness >= solved:
-            row["elite_mean_fitness"] = mean = self._replay_best_elites()
-            self.is_solved = self.settings.until_solved and mean >= solved
+        if is_look_due(self.task.spec, before, self.algorithm.steps, self.algorithm.elites.best_fitness):
+            row["elite_mean_fitness"] = self.looks.judge_best(self.algorithm.elites)
         self.logs["evaluations"].append([row])
         self.events.append("evaluation", row, self.algorithm.steps)
+        self.is_solved = self.settings.until_solved and self._was_solved()
 
     def _was_solved(self) -> bool:
-        """Whether the last evaluation before a checkpoint had already found the task solved."""
+        """Whether the evaluations so far have found the task solved."""
         path, solved = self.logs["evaluations"].path, self.task.spec.solved
         if solved is None or not path.exists():
             return False
-        return bool((read_csv(path)["elite_mean_fitness"] >= solved).any())
-
-    def _replay_best_elites(self, candidates: int = 3) -> float:
-        """The best of the mean fitnesses of the few best elites, each over FRESH_STARTS episodes without noise."""
-        fitness = self.algorithm.elites.data()["objective"]
-        best = np.argsort(-fitness, kind="stable")[:candidates]
-        population = self.algorithm.elites.policies(np.repeat(best, FRESH_STARTS))
-        seeds = np.tile(self._evaluation_seeds(1, FRESH_STARTS), len(best))
-        rollouts = self.player.play(population, seeds, record=False)
-        return float(rollouts.fitness.reshape(len(best), -1).mean(axis=1).max())
-
-    def _evaluation_seeds(self, purpose: int, number: int) -> np.ndarray:
-        """Reset seeds that no training episode uses; the same ones in every run of this seed and generation."""
-        rng = np.random.default_rng([self.settings.seed, self.algorithm.generation, purpose, 1])
-        return _EVALUATION + rng.integers(2**31, size=number)
+        rows = read_csv(path)
+        return bool(np.isfinite(steps_to_solved(rows["steps"], rows["elite_mean_fitness"], solved)))
