@@ -41,6 +41,7 @@ class Generation(NamedTuple):
     noise_correlation: float = 0.0  # of the action noise between successive steps; 0 is white noise
     learned: Any = None  # becomes part of the algorithm's state in `tell`, and not before
     extra_fields: Mapping[str, np.ndarray] = {}
+    entries: np.ndarray | None = None  # [candidates] of a `ReevaluatedElites` that they are; see `Offspring`
     record: bool = True  # whether observations and actions are wanted
     tried: Tried = NOTHING
 

@@ -18,9 +18,11 @@ from qdpg.algorithms.pieces import check_finite, draw_seeds, generation_key, pac
 from qdpg.emitters.emitter import Context, Emitter, Exploration, Offspring, inherit_fields
 from qdpg.emitters.episodes import Episodes, make_episodes, roll_in
 from qdpg.emitters.learner import Networks
+from qdpg.emitters.reevaluation import Reevaluation
 from qdpg.learn.networks import MLP, init_mlp, init_population, join_policies
 from qdpg.learn.transitions import Transitions
 from qdpg.memory.elites import Elites
+from qdpg.memory.reevaluated import NEW, ReevaluatedElites
 from qdpg.memory.replay import Replay
 from qdpg.play.rollouts import Rollouts
 
@@ -67,10 +69,17 @@ class ArchiveAlgorithm(Counted):
             extra_fields: Numbers to remember of each elite by name, and how many there are of each.
         """
         self.networks, self.spec, self.config, self.seed, self.name = networks, networks.spec, config, seed, name
-        self.emitters, self.clock = emitters, Clock()
+        self.clock = Clock()
         sizes = (self.spec.observation_size, *networks.policy_sizes[1:])
         template = init_mlp(jax.random.key(0), sizes, output=networks.output)
-        self.elites = Elites(self.spec, template, config.cells, seed, extra_fields)
+        archive = config.archive
+        again = round(archive.reevaluations * config.population)
+        self.emitters = [*emitters, Reevaluation(again)] if again else [*emitters]
+        self.elites: Elites = (
+            ReevaluatedElites(self.spec, template, config.cells, seed, extra_fields, archive)
+            if again
+            else Elites(self.spec, template, config.cells, seed, extra_fields)
+        )
         self.learner_names = list(dict.fromkeys(each.learner for each in emitters if each.learner is not None))
         learners: dict[str, Any] = {}
         for emitter in emitters:
@@ -133,7 +142,11 @@ class ArchiveAlgorithm(Counted):
         candidates = make_episodes(policies, np.where(wanted < 0, seeds, wanted), self.candidate_noise)
         inherited = [inherit_fields(self.elites, each) for each in made]
         fields = {name: np.concatenate([each[name] for each in inherited]) for name in self.elites.extra_fields}
-        return self._generation(candidates, self._explore(exploring, rest, rng), learned, fields)
+        generation = self._generation(candidates, self._explore(exploring, rest, rng), learned, fields)
+        if not isinstance(self.elites, ReevaluatedElites):
+            return generation
+        entries = [np.full(len(each.parents), NEW) if each.entries is None else each.entries for each in made]
+        return generation._replace(entries=np.concatenate(entries))
 
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
         """Offer the candidates to the archive."""
@@ -184,6 +197,8 @@ class ArchiveAlgorithm(Counted):
         candidates, _ = generation.split(rollouts)
         with self.clock.time("memory"):
             fields = dict(generation.extra_fields) | self.new_fields(candidates)
+            if generation.entries is not None:
+                fields["entries"] = generation.entries
             status = self.elites.add(generation.candidates.policies, candidates, self.generation, **fields)
         self._state = State(self.generation + 1, self.steps + rollouts.steps, stored, generation.learned)
         return {"new_cells": int((status == 2).sum()), "improved_cells": int((status == 1).sum())}

@@ -11,6 +11,7 @@ from qdpg.emitters.iso_line import IsoLineShare
 from qdpg.emitters.objective import GradientObjective, Objective
 from qdpg.errors import UserError
 from qdpg.learn.td3 import TD3Options
+from qdpg.memory.reevaluated import ArchiveSettings
 from qdpg.ranges import Cells, Correlation, Count, CountOrNone, NotNegative, Share, Widths
 from qdpg.tasks.task import TaskSpec
 
@@ -49,6 +50,7 @@ class Config(VisitedSettings, TD3Options):
             `stored_steps` after they have. 0 makes no such difference.
         noise_correlation: Of all action noise between successive steps; 0 is white noise.
         cells: Cells per dimension of the archive, or one number for a centroidal Voronoi tessellation.
+        archive: Whether elites must last.
         iso_line: Iso+line variation beside the gradients.
         initial_policies: Random policies to start from.
         diversity: Of direction-conditioned critics and policies; the reward is movement of ψ along the direction.
@@ -79,6 +81,7 @@ class Config(VisitedSettings, TD3Options):
     visited_threshold: NotNegative = 1 / SPAN["ant-trap"]
     neighbours: Count = 30
     cells: Cells = (7, 7)
+    archive: ArchiveSettings = field(default_factory=ArchiveSettings)
     iso_line: IsoLineShare = field(default_factory=lambda: IsoLineShare(share=1 / 6, selection_pressure=3.0))
     initial_policies: Count = 4
     diversity: GradientObjective = field(

@@ -7,7 +7,7 @@ The two differ in the shape of the cells only.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -19,6 +19,7 @@ from qdpg.emitters.iso_line import IsoLine, IsoLineSettings
 from qdpg.emitters.learner import Networks
 from qdpg.errors import UserError
 from qdpg.learn.networks import count_parameters
+from qdpg.memory.reevaluated import ArchiveSettings
 from qdpg.play.rollouts import Rollouts
 from qdpg.ranges import Cells, Count, NotNegative, Widths
 from qdpg.tasks.task import TaskSpec
@@ -35,6 +36,7 @@ class Config:
         iso_sigma: Gaussian part of iso+line variation (Vassiliades and Mouret, 2018).
         line_sigma: Directional part (the same).
         cells: Cells per dimension of the grid, or the number of cells of a centroidal Voronoi tessellation.
+        archive: Whether elites must last.
     """
 
     population: Count = 100
@@ -43,6 +45,7 @@ class Config:
     iso_sigma: NotNegative = 0.01
     line_sigma: NotNegative = 0.2
     cells: Cells = (5, 5)
+    archive: ArchiveSettings = field(default_factory=ArchiveSettings)
 
 
 def preset(name: str, task: str, algorithm: str = "map-elites") -> Config:

@@ -19,6 +19,7 @@ from qdpg.emitters.learner import Networks
 from qdpg.emitters.objective import GradientObjective
 from qdpg.emitters.policy_gradient import PolicyGradient
 from qdpg.learn.td3 import TD3Options, TD3Settings
+from qdpg.memory.reevaluated import ArchiveSettings
 from qdpg.memory.replay import Replay
 from qdpg.play.rollouts import Rollouts
 from qdpg.ranges import Cells, Count, NotNegative, Widths
@@ -35,6 +36,7 @@ class Config(TD3Options):
         hidden: Hidden layers of policies and critics.
         replay_size: Rows of the replay memory.
         cells: Cells per dimension of the archive, or one number for a centroidal Voronoi tessellation.
+        archive: Whether elites must last.
         critic_steps: Gradient steps of critics and greedy actor per generation, whatever was played.
         greedy_steps: Gradient steps of each climbing offspring (QDax: 100).
         offspring_rate: Learning rate of the climbing offspring; `actor_rate` is the greedy actor's.
@@ -50,6 +52,7 @@ class Config(TD3Options):
     critic_steps: Count = 300
     greedy_steps: Count = 10
     offspring_rate: NotNegative = 1e-3
+    archive: ArchiveSettings = field(default_factory=ArchiveSettings)
     iso_line: IsoLineShare = field(default_factory=lambda: IsoLineShare(share=0.5))
     quality: GradientObjective = field(default_factory=GradientObjective)
 

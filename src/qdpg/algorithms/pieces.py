@@ -58,7 +58,7 @@ def check_finite(generation: int, population: MLP, critics: dict[str, Any]) -> N
 
 def pack_state(state: Any, elites: Elites) -> dict[str, np.ndarray]:
     """An algorithm's own state (any pytree) and its elites as arrays by name."""
-    return with_prefix("state", tree_to_arrays(state)) | with_prefix("elites/", elites.data())
+    return with_prefix("state", tree_to_arrays(state)) | with_prefix("elites/", elites.state())
 
 
 def unpack_state(arrays: dict[str, np.ndarray], like: Any, elites: Elites) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from qdpg.emitters.iso_line import IsoLineShare
 from qdpg.emitters.objective import Objective
 from qdpg.learn.td3 import TD3Options
+from qdpg.memory.reevaluated import ArchiveSettings
 from qdpg.memory.visited import NoveltyKind
 from qdpg.ranges import Cells, Correlation, Count, CountOrNone, NotNegative, Widths
 
@@ -63,6 +64,7 @@ class SharedSettings(TD3Options):
             copy of the first policy improved for the objective acts for so many steps. So critics learn what becomes of
             their policy wherever the archive has been.
         cells: Cells per dimension of the archive (Table 3), or one number for a centroidal Voronoi tessellation.
+        archive: Whether elites must last.
         iso_line: Iso+line variation beside the policy gradients.
         initial_policies: Random policies to start from; 0 means one population.
         parents_start: Whether policies improved for quality, and iso+line offspring, are judged by an episode from the
@@ -83,6 +85,7 @@ class SharedSettings(TD3Options):
     noise_correlation: Correlation = 0.0
     roll_in_steps: CountOrNone = 0
     cells: Cells = (5, 5)
+    archive: ArchiveSettings = field(default_factory=ArchiveSettings)
     iso_line: IsoLineShare = field(default_factory=IsoLineShare)
     initial_policies: CountOrNone = 0
     parents_start: bool = False

@@ -26,6 +26,7 @@ class Offspring(NamedTuple):
     parents: np.ndarray  # [n] int, rows of `Elites.data()` that they come from; -1 for none
     extra_fields: Mapping[str, np.ndarray] = {}
     seeds: np.ndarray | None = None  # [n] int64, reset seeds that they are to start from; None draws them
+    entries: np.ndarray | None = None  # [n] of `ReevaluatedElites` that they are; None: all are new
     learned: Any = None  # what the emitter's learner has become; state in `tell`, and not before
 
 

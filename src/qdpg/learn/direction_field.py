@@ -105,7 +105,9 @@ def draw_constant_fields(rng: np.random.Generator, number: int, descriptors: int
 def mutate_fields(
     parents: np.ndarray, rng: np.random.Generator, sigma: float | np.ndarray, fresh: float, place: Place
 ) -> np.ndarray:
-    """Change direction fields by normal draws; a share of them is drawn afresh, half of these constant.
+    """Change direction fields by normal draws; a share of them is drawn afresh.
+
+    Of the fresh ones half are constant. The others lead to a place, where z can be read off, and else anywhere.
 
     Args:
         parents: [m, field_size].
@@ -117,6 +119,12 @@ def mutate_fields(
     constants = parents.shape[1] // (1 + len(place.rows))
     draws, chance = rng.standard_normal(parents.shape), rng.random((len(parents), 1))
     children = np.where(chance < fresh, draws, parents + sigma * draws)
+    if len(place.rows) == constants:
+        towards = np.concatenate(
+            [rng.uniform(-1, 1, (len(parents), constants)), -np.ones_like(draws[:, constants:])], axis=1
+        )
+        towards[:, constants:] *= np.eye(constants).reshape(-1)
+        children = np.where((chance >= fresh / 2) & (chance < fresh), towards, children)
     children[:, constants:] *= chance >= fresh / 2
     # A field is as good as any multiple of it; this one's directions have a mean square of 1 over all z.
     weights = np.where(np.arange(parents.shape[1]) < constants, 1.0, 1 / 3)

@@ -99,8 +99,12 @@ class Elites:
         order = np.argsort(data["index"], kind="stable")
         return {name: data[name][order] for name in names}
 
+    def state(self) -> dict[str, np.ndarray]:
+        """All that is to be remembered, by field."""
+        return self.data()
+
     def load(self, data: dict[str, np.ndarray]) -> None:
-        """Hold exactly the elites that `data` returned."""
+        """Hold exactly the elites that `state` returned."""
         self.archive.clear()
         if len(data["index"]):
             fields = {name: data[name] for name in (*_FIELDS, *self.extra_fields)}
