@@ -127,6 +127,8 @@ def _rows(summary: dict[str, Any]) -> dict[str, str]:
     solved, evaluation, found = summary["solved_above"], summary["evaluation"], summary["compatibility"]
     versions = {name: str(version) for name, version in summary["versions"].items() if version is not None}
     about = [versions.pop(name, "-") for name in ("machine", "started", "seed", "revision")]
+    processor = [versions.pop(name, "") for name in ("cpu", "instruction_sets")]
+    flags = versions.pop("flags", "{}")
     rows = {
         "task": summary["task"] + ("" if solved is None else f" (solved above {number(solved)})"),
         "algorithm": f"{summary['algorithm']}, preset {summary['preset']}, seed {summary['seed']}",
@@ -142,7 +144,8 @@ def _rows(summary: dict[str, Any]) -> dict[str, str]:
         "compatibility": "not recorded by this algorithm",
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "revision": about[3][:12],
-        "machine": f"{about[0]}, started {about[1]}",
+        "machine": ", ".join(part for part in (about[0], *processor, f"started {about[1]}") if part)
+        + ("" if flags == "{}" else f", flags {flags}"),
     }
     if evaluation is not None:
         best, median = number(evaluation["best_fitness"]), number(evaluation["median_fitness"])

@@ -25,6 +25,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Any
 
+import llvmlite.binding
 import numpy as np
 
 from qdpg.algorithms.algorithm import Algorithm
@@ -40,7 +41,12 @@ from qdpg.tasks.task import Task
 from qdpg.version import __version__
 
 FORMAT = 2
-_LIBRARIES = ("jax", "jaxlib", "mujoco", "numpy", "scipy", "ribs", "optax", "gymnasium")
+_LIBRARIES = ("jax", "jaxlib", "mujoco", "numpy", "numba", "llvmlite", "scipy", "ribs", "optax", "equinox", "gymnasium")
+# What decides how compilers round, besides versions: see docs/reproducibility.md.
+_FLAGS = (
+    *("XLA_FLAGS", "JAX_ENABLE_X64", "JAX_DEFAULT_MATMUL_PRECISION", "JAX_PLATFORMS"),
+    *("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NPY_DISABLE_CPU_FEATURES", "NPY_ENABLE_CPU_FEATURES"),
+)
 
 
 @dataclass(frozen=True)
@@ -195,8 +201,18 @@ def describe_software() -> dict[str, Any]:
         **{name: version(name) for name in _LIBRARIES},
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "cpu": llvmlite.binding.get_host_cpu_name(),
+        "instruction_sets": _instruction_sets(),
+        "flags": {name: os.environ[name] for name in _FLAGS if name in os.environ},
         "revision": _git_revision(),
     }
+
+
+def _instruction_sets() -> str:
+    """The vector instructions that compilers find here: programs may be compiled, and so round, otherwise elsewhere."""
+    features = llvmlite.binding.get_host_cpu_features()
+    wanted = ("sse4.2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
+    return " ".join(name for name in wanted if features.get(name))
 
 
 def _git_revision() -> str | None:
