@@ -10,11 +10,17 @@ from qdpg.runs.run import RunConfig, create_run
 from qdpg.runs.train import Trainer
 
 
-@pytest.fixture
-def config():
+@pytest.fixture(scope="session")
+def small_config():
     """The configuration of a small run."""
     settings = config_to_json(make_config("qd-pg", "tuned", "point-maze", SMALL))
     return RunConfig("point-maze", {"horizon": 40}, "qd-pg", "tuned", settings, seed=3, steps=2000)
+
+
+@pytest.fixture
+def config(small_config):
+    """The same, by a shorter name."""
+    return small_config
 
 
 @pytest.fixture

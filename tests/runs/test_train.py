@@ -4,6 +4,7 @@ import dataclasses
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -149,19 +150,28 @@ def test_interrupt_saves_and_says_so(tmp_path, config):
     assert saved["steps"] == read_csv(run.path / "metrics.csv")["steps"][-1]
 
 
-def two_checkpoints(train, path):
-    """A run with exactly two checkpoints."""
-    trainer = train(path, steps=1000)
-    longer = Trainer(dataclasses.replace(load_run(path), config={**load_run(path).config, "steps": 2000}), Silent())
-    longer.train()
-    assert len(trainer.checkpoints.paths()) == 2
-    return trainer.checkpoints.paths()
+@pytest.fixture(scope="module")
+def two_checkpoints(tmp_path_factory, small_config):
+    """A run with exactly two checkpoints; whoever damages something copies it first."""
+    path = tmp_path_factory.mktemp("checkpoints") / "run"
+    for steps in (1000, 2000):
+        run = load_run(path) if path.exists() else create_run(path, dataclasses.replace(small_config, steps=steps))
+        Trainer(dataclasses.replace(run, config={**run.config, "steps": steps}), Silent(), 1e9).train()
+    return path
+
+
+def copy_of(run, path):
+    """A copy of a run with two checkpoints, and these, the newest first."""
+    shutil.copytree(run, path)
+    checkpoints = sorted((path / "checkpoints").glob("[0-9]*"), reverse=True)
+    assert len(checkpoints) == 2
+    return checkpoints
 
 
 @pytest.mark.parametrize("damage", ["truncate", "alter", "remove"])
 @pytest.mark.parametrize("part", ["state.safetensors", "manifest.json", "replay"])
-def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(tmp_path, train, damage, part):
-    newest, older = two_checkpoints(train, tmp_path / "run")
+def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(tmp_path, two_checkpoints, damage, part):
+    newest, older = copy_of(two_checkpoints, tmp_path / "run")
     segments = json.loads((newest / "manifest.json").read_text())["replay"]["segments"]
     file = (newest.parent / "replay" / segments[-1]["file"]) if part == "replay" else newest / part
     content = file.read_bytes()
@@ -177,8 +187,8 @@ def test_a_damaged_checkpoint_is_named_and_the_one_before_it_used(tmp_path, trai
     assert trainer.algorithm.steps >= 1000
 
 
-def test_all_checkpoints_damaged_is_one_sentence(tmp_path, train):
-    for path in two_checkpoints(train, tmp_path / "run"):
+def test_all_checkpoints_damaged_is_one_sentence(tmp_path, two_checkpoints):
+    for path in copy_of(two_checkpoints, tmp_path / "run"):
         os.truncate(path / "state.safetensors", 10)
     with pytest.raises(UserError, match="no checkpoint of the run is usable"):
         Trainer(load_run(tmp_path / "run"), Silent())
@@ -278,11 +288,14 @@ def test_evaluations_do_not_count_and_come_at_every_multiple(tmp_path, train):
 
 
 def test_until_solved_stops_and_stays_stopped(tmp_path, train):
-    """A goal on the way of nearly every policy: solved at the first evaluation."""
+    """A goal on the way of nearly every policy: solved at the second of the first two evaluations."""
     easy = {"horizon": 40, "goal": [0.0, -0.85]}
     trainer = train(tmp_path / "run", task_options=easy, steps=100_000, until_solved=True)
     assert trainer.is_solved
-    assert trainer.algorithm.steps < 100_000
+    evaluations = load_run(tmp_path / "run").evaluations()
+    assert [int(steps // 5000) for steps in evaluations["steps"]] == [1, 2]
+    assert (evaluations["elite_mean_fitness"] >= trainer.task.spec.solved).all()
+    assert trainer.algorithm.steps == evaluations["steps"][-1]
     again = resumed(tmp_path / "run")
     assert again.algorithm.steps == trainer.algorithm.steps
 
