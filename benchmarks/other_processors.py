@@ -58,7 +58,7 @@ def compute(path: Path) -> None:
             values.reshape(-1) for name, values in sorted(state.items()) if "critics" in name and "online" in name
         ]
         found[f"point-maze: critics after {generation} generations of learning"] = np.concatenate(critics)
-    np.savez(path, **found)
+    np.savez(path, **found)  # type: ignore[arg-type]
 
 
 def main() -> None:

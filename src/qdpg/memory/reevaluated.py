@@ -34,7 +34,7 @@ class ArchiveSettings:
     """
 
     reevaluations: NotNegative = 0.0
-    depth: Count = 3
+    depth: Count = 2
     most_episodes: Count = 10
 
 
