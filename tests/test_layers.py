@@ -9,7 +9,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "qdpg"
 GROUND = {"errors", "ranges", "options", "version"}  # single files that anybody may import
 TO_MEMORY = GROUND | {"tasks", "learn", "play", "memory"}
 TO_ALGORITHMS = TO_MEMORY | {"emitters", "algorithms"}
-TO_RESULTS = TO_ALGORITHMS | {"runs", "adaptation", "report", "matrix"}
+TO_RESULTS = TO_ALGORITHMS | {"runs", "adaptation", "report", "evaluation", "matrix"}
 MAY_IMPORT = {
     "errors": set(),
     "version": set(),
@@ -25,7 +25,8 @@ MAY_IMPORT = {
     "runs": TO_ALGORITHMS,
     "adaptation": TO_ALGORITHMS | {"runs"},
     "report": TO_ALGORITHMS | {"runs", "adaptation"},
-    "matrix": TO_ALGORITHMS | {"runs", "adaptation", "report"},
+    "evaluation": TO_ALGORITHMS | {"runs", "report.words"},
+    "matrix": TO_ALGORITHMS | {"runs", "adaptation", "report", "evaluation"},
     "bench": TO_RESULTS,
     "cli": TO_RESULTS | {"bench"},
     "__main__": {"cli"},
@@ -86,6 +87,9 @@ def test_a_room_imports_only_what_lies_below_it(room):
         ("emitters/iso_line.py", "from qdpg.algorithms.pieces import draw_seeds"),
         ("tasks/task.py", "from qdpg.learn import networks"),
         ("runs/train.py", "from qdpg import report"),
+        ("runs/train.py", "from qdpg.evaluation.evaluate import evaluate"),
+        ("report/result.py", "from qdpg.evaluation.words import describe"),
+        ("evaluation/words.py", "from qdpg.report.result import Result"),
     ],
 )
 def test_an_import_from_above_is_found(file, line):
@@ -98,6 +102,7 @@ def test_an_import_from_above_is_found(file, line):
         ("memory/elites.py", "from qdpg.play.rollouts import Rollouts"),
         ("memory/visited.py", "from qdpg.tasks.task import TaskSpec"),
         ("play/acting.py", "from qdpg.learn.networks import MLP"),
+        ("evaluation/words.py", "from qdpg.report.words import number"),
         ("learn/td3.py", "from qdpg.learn.draws import random_normal\nimport numpy"),
     ],
 )

@@ -20,25 +20,37 @@ from qdpg.tasks.point_maze import PointMaze
 def run(tmp_path_factory):
     path = tmp_path_factory.mktemp("trained") / "run"
     settings = ["population=50", "initial_policies=100", "hidden=8,8", "cells=10,10"]
-    run_train("point-maze", "map-elites", "tuned", 100_000, 0, path, settings, False, 1e9, quiet=True)
+    run_train("point-maze", "map-elites", "tuned", 100_000, 0, path, settings, False, 1e9, 0.0, quiet=True)
     return load_run(path)
 
 
 @pytest.fixture(scope="module")
-def experiment(run):
-    return run_experiment(run.task, run.elites, trials=15, goals=30, seed=4)
+def plays():
+    """What the experiment of this module let its elites play, in order."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def experiment(run, plays):
+    def play(*arguments):
+        plays.append(play_elites(*arguments))
+        return plays[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("qdpg.adaptation.experiment.play_elites", play)
+        return run_experiment(run.task, run.elites, trials=15, goals=30, seed=4)
 
 
 def test_optimisation_comes_near_exhaustive_search_and_beats_random_choice(run, experiment):
     assert len(run.elites) > 40, "enough to choose from"
-    means = {name: summary["mean"] for name, summary in summarise(experiment).items()}
+    means = {name: summary["mean"] for name, summary in summarise(experiment.found()).items()}
     assert means["random"] < means["bayesian"] <= means["exhaustive"]
     behind = means["exhaustive"] - means["bayesian"]
     assert behind < 0.1 * abs(means["exhaustive"])
     assert behind < 0.5 * (means["exhaustive"] - means["random"])
 
 
-def test_scores_are_those_of_the_elites_named(run, experiment):
+def test_scores_are_those_of_the_elites_named_and_again_those_of_another_start(run, experiment, plays):
     elites = run.elites
     for name in ("tried", "drawn"):
         rows = getattr(experiment, name)
@@ -50,23 +62,38 @@ def test_scores_are_those_of_the_elites_named(run, experiment):
         np.testing.assert_array_equal(so_far[method][:, -1], found)
         assert (np.diff(so_far[method], axis=1) >= 0).all()
     cell = {int(index): row for row, index in enumerate(elites.cells_index)}
-    played = play_elites(run.task, elites, "own", 0)
-    for row in experiment.rows(elites.cells_index):
+    played, again = plays
+    assert not set(played.seeds.tolist()) & set(again.seeds.tolist()), "nobody plays twice from the same start"
+    for goal, row in enumerate(experiment.rows(elites.cells_index)):
         assert 1 <= row["found_in_trial"] <= row["trials"] == 15
-        of_goal = scores(run.task, played, np.array([row["goal_x"], row["goal_y"]]))
-        assert [of_goal[cell[row[f"{name}_elite"]]] for name in METHODS] == [row[name] for name in METHODS]
+        place = np.array([row["goal_x"], row["goal_y"]])
+        of_goal, once_more = (scores(run.task, each, place) for each in (played, again))
+        for name in METHODS:
+            elite = cell[row[f"{name}_elite"]]
+            assert row[name] == of_goal[elite]
+            assert row[f"{name}_again"] == experiment.again[name][goal] == once_more[elite]
 
 
-def test_fresh_starts_are_not_those_the_elites_were_stored_for(run, experiment):
-    fresh = run_experiment(run.task, run.elites, trials=15, goals=3, seed=4, starts="fresh")
-    np.testing.assert_array_equal(fresh.goals, experiment.goals[:3])
-    assert (fresh.best_scores != experiment.best_scores[:3]).all()
+def test_starts_are_fresh_unless_those_that_elites_were_stored_for_are_wanted(run, experiment, plays):
+    assert not set(run.elites.seeds.tolist()) & {seed for played in plays for seed in played.seeds.tolist()}
+    own = run_experiment(run.task, run.elites, trials=15, goals=3, seed=4, starts="own")
+    np.testing.assert_array_equal(own.goals, experiment.goals[:3])
+    assert (own.best_scores != experiment.best_scores[:3]).all()
+    stored = play_elites(run.task, run.elites, "own", 0)
+    for goal, best in zip(own.goals, own.best_scores, strict=True):
+        assert scores(run.task, stored, goal).max() == best
+    # Whoever was found is played again from a fresh start all the same.
+    once_more = np.stack([scores(run.task, plays[1], goal) for goal in own.goals])
+    np.testing.assert_array_equal(own.again["exhaustive"], once_more[np.arange(3), own.best])
 
 
 def test_the_same_seed_gives_the_same_and_another_does_not(run, experiment):
     again = run_experiment(run.task, run.elites, trials=15, goals=30, seed=4)
-    for field in dataclasses.fields(experiment):
-        np.testing.assert_array_equal(getattr(again, field.name), getattr(experiment, field.name), err_msg=field.name)
+    first, second = (dataclasses.asdict(each) for each in (experiment, again))
+    first_again, second_again = first.pop("again"), second.pop("again")
+    assert first_again.keys() == second_again.keys() == set(METHODS)
+    for name, array in (first | first_again).items():
+        np.testing.assert_array_equal((second | second_again)[name], array, err_msg=name)
     other = run_experiment(run.task, run.elites, trials=2, goals=3, seed=5)
     assert (other.goals != experiment.goals[:3]).all()
 

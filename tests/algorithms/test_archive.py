@@ -13,10 +13,11 @@ from qdpg.emitters.emitter import Emitter, Exploration, Offspring
 from qdpg.emitters.learner import Learner, Networks
 from qdpg.errors import DivergedError
 from qdpg.learn.networks import flatten_population, take_policies
+from qdpg.memory.reevaluated import ArchiveSettings
 from stage import made_up_rollouts
 
 NETWORKS = Networks(TASK.spec, (4,))
-CONFIG = SimpleNamespace(cells=(5, 5), population=6, initial_policies=0)
+CONFIG = SimpleNamespace(cells=(5, 5), population=6, initial_policies=0, archive=ArchiveSettings())
 
 
 class Copies(Emitter):

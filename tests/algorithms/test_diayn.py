@@ -2,7 +2,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from small import TASK, advance, small
+from small import TASK, advance, small, small_config
 
 from qdpg.algorithms.diayn import fold_skills
 from qdpg.algorithms.registry import make_algorithm, make_config
@@ -28,7 +28,9 @@ def test_a_folded_skill_is_the_network_with_its_skill():
 
 
 def test_skills_take_turns_and_are_written_beside_what_they_did():
-    algorithm, player = small("diayn", skills=3, skills_at_once=2, exploration_episodes=2), make_player(TASK)
+    # Who acts does not depend on what was learned, so nothing is: compiling it would take most of the time.
+    settings = {"skills": 3, "skills_at_once": 2, "exploration_episodes": 2, "start_steps": 10**6}
+    algorithm, player = small("diayn", **settings), make_player(TASK)
     turns = [[0, 1], [2, 0], [1, 2]]
     for turn in turns:
         generation = algorithm.ask()
@@ -58,9 +60,7 @@ def test_one_skill_learns_from_entropy_alone():
 def test_skills_become_distinguishable():
     """Four skills in an open box end in four places, by which a discriminator knows them."""
     task = PointMaze(goal=(-0.9, 0.9), horizon=40)
-    settings = {"hidden": (32, 32), "batch_size": 64, "start_steps": 500, "replay_size": 20_000}
-    settings |= {"skills": 4, "skills_at_once": 4, "actor_rate": 1e-3}
-    config = make_config("diayn", "tuned", "point-maze", settings)
+    config = small_config("diayn", skills_at_once=4)  # the sizes of the other tests, which are compiled already
     algorithm, player = make_algorithm("diayn", task.spec, config, 0), make_player(task)
     while algorithm.steps < 8000:
         advance(algorithm, player)

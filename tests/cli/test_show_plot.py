@@ -9,9 +9,11 @@ from PIL import Image
 
 from qdpg.cli import plot, show
 from qdpg.errors import UserError
+from qdpg.evaluation.evaluate import evaluate
 from qdpg.learn.networks import MLP
 from qdpg.memory.elites import Elites
 from qdpg.play.player import make_player
+from qdpg.report.words import number
 from qdpg.runs.collection import write_collection
 from qdpg.tasks.registry import make_task
 
@@ -58,7 +60,8 @@ def add_elites(path: Path) -> None:
     population = MLP((weights,), (biases,))  # type: ignore[arg-type]
     elites = Elites(task.spec, MLP((weights[0],), (biases[0],)), (5, 5))  # type: ignore[arg-type]
     elites.add(population, make_player(task).play(population, np.arange(3), record=False), 0)
-    write_collection(path / "elites", elites, {"noise_correlation": 0.0, "cells": [5, 5], "archive_seed": 0})
+    about = {"steps": 1200, "noise_correlation": 0.0, "cells": [5, 5], "archive_seed": 0}
+    write_collection(path / "elites", elites, about)
 
 
 def shown(path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, object]:
@@ -90,6 +93,7 @@ def test_show_json_holds_the_numbers(run: Path, capsys: pytest.CaptureFixture[st
         "best_fitness": -200.5,
         "solved_above": -30.0,
         "evaluation": {"steps": 1200, "best_fitness": -210.0, "median_fitness": -260.0},
+        "evaluated": None,
         "elite_mean_fitness": -305.25,
         "time_shares": {"gradients": 0.75, "physics": 0.1, "novelty": 0.05, "memory": 0.05, "rest": 0.05},
         "versions": MANIFEST,
@@ -112,10 +116,10 @@ def test_show_table_says_it_in_words(run: Path, capsys: pytest.CaptureFixture[st
         "gradients 75%, physics 10%, novelty 5%, memory 5%, rest 5%",
         "2, with 6 episodes",
         "3 of 25 (12.0%)",
-        "1,234",
-        "-200.5",
-        "best -210, median -260, after 1,200 steps",
-        "-305.2",
+        "from fresh starts not evaluated since it was trained; see `qdpg evaluate`",
+        "best elite at the last look -305.2",
+        "stored, optimistic QD score 1,234, best fitness -200.5",
+        "last population best -210, median -260, after 1,200 steps",
         "Pearson 1, Spearman 1, over 60 episodes",
         "as the diversity gradient assumes",
         "qdpg 0.1.0, jax 9.9.9, python 3.11",
@@ -123,6 +127,29 @@ def test_show_table_says_it_in_words(run: Path, capsys: pytest.CaptureFixture[st
     ):
         assert expected in text
     assert max(map(len, out.splitlines())) <= 80
+
+
+def test_show_has_what_fresh_starts_say_before_what_was_stored(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    add_elites(run)
+    about = evaluate(run, episodes=2).summary
+    capsys.readouterr()
+    assert shown(run, capsys)["evaluated"] == about == json.loads((run / "elites" / "evaluated.json").read_text())
+    assert show.run(run, as_json=False) == 0
+    text = " ".join(cell for line in capsys.readouterr().out.splitlines() for cell in line.replace("│", " ").split())
+    corrected, stored = (number(about[kind]["qd_score"]) for kind in ("corrected", "stored"))
+    expected = [
+        "from fresh starts 3 elites x 2 episodes",
+        f"corrected QD score {corrected} (stored, optimistic: {stored})",
+        f"corrected cells {about['corrected']['cells']} (stored, optimistic: 3)",
+        f"end in their own cell {about['share_own_cell']:.0%} of all episodes",
+        f"best elite mean {number(about['best']['mean'])}, quartiles ",
+        "stored, optimistic QD score 1,234",
+    ]
+    places = [text.index(each) for each in expected]
+    assert places == sorted(places)
+    # What is trained further must be evaluated anew.
+    (run / "elites" / "elites.safetensors").write_bytes((run / "elites" / "elites.safetensors").read_bytes() + b" ")
+    assert shown(run, capsys)["evaluated"] is None
 
 
 def test_show_does_without_what_an_algorithm_does_not_record(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,7 +162,7 @@ def test_show_does_without_what_an_algorithm_does_not_record(run: Path, capsys: 
     assert [summary[name] for name in names] == [None, None, None, None, {}]
     assert show.run(run, as_json=False) == 0
     out = capsys.readouterr().out
-    assert "none yet" in out
+    assert "not evaluated yet" in out
     assert "not recorded by this algorithm" in out
     assert "nan" not in out
 

@@ -21,23 +21,31 @@ def test_gradients_equal_automatic_ones(hidden, output):
     def loss(network, left, right):
         return (weight * apply_mlp(network, jnp.concatenate([left, right], axis=1))).sum()
 
-    by_network, by_right = jax.grad(loss, (0, 2))(network, left, right)
-    passed = forward(network, left, right)
-    own = parameter_gradient(network, passed, weight)
+    @jax.jit
+    def written_out(network, left, right):
+        passed = forward(network, left, right)
+        return parameter_gradient(network, passed, weight), input_gradient(network, passed, weight)
+
+    by_network, by_right = jax.jit(jax.grad(loss, (0, 2)))(network, left, right)
+    own, own_right = written_out(network, left, right)
     for a, b in zip(jax.tree.leaves(own), jax.tree.leaves(by_network), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(input_gradient(network, passed, weight), by_right, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(own_right, by_right, rtol=1e-5, atol=1e-6)
 
 
 def test_a_population_is_its_networks_one_by_one():
     population = init_population(jax.random.key(0), 4, SIZES)
     x = jax.random.normal(jax.random.key(1), (4, 20, 5))
-    passed = forward(population, x)
-    own = parameter_gradient(population, passed, passed.output)
+
+    @jax.jit
+    def both_ways(networks, x):
+        passed = forward(networks, x)
+        return passed.output, parameter_gradient(networks, passed, passed.output)
+
+    output, own = both_ways(population, x)
     for n in range(4):
-        network = jax.tree.map(lambda leaf, n=n: leaf[n], population)
-        alone = forward(network, x[n])
-        np.testing.assert_allclose(passed.output[n], alone.output, rtol=1e-5, atol=1e-6)
-        expected = jax.tree.leaves(parameter_gradient(network, alone, alone.output))
-        for a, b in zip(jax.tree.leaves(own), expected, strict=True):
+        network = jax.tree.map(lambda leaf, n=n: np.asarray(leaf)[n], population)
+        alone, expected = both_ways(network, np.asarray(x)[n])
+        np.testing.assert_allclose(output[n], alone, rtol=1e-5, atol=1e-6)
+        for a, b in zip(jax.tree.leaves(own), jax.tree.leaves(expected), strict=True):
             np.testing.assert_allclose(a[n], b, rtol=1e-5, atol=1e-5)

@@ -5,10 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from qdpg.learn.discriminator import init_discriminator, log_probabilities, skill_reward, update_discriminator
+from qdpg.learn import discriminator as module
+from qdpg.learn.discriminator import init_discriminator, log_probabilities, skill_reward
 from qdpg.learn.networks import apply_mlp
 
 KEY = jax.random.key(0)
+update_discriminator = jax.jit(module.update_discriminator)
 
 
 def make(skills, rate=1e-2, bound=1.0):
@@ -59,7 +61,7 @@ def test_step_is_the_gradient_of_the_cross_entropy():
     def loss(network):
         return -jnp.take_along_axis(jax.nn.log_softmax(apply_mlp(network, states)), whose[:, None], axis=1).mean()
 
-    gradient = jax.grad(loss)(discriminator.network)
+    gradient = jax.jit(jax.grad(loss))(discriminator.network)
     after = update_discriminator(discriminator, states, whose).network
     for before, new, slope in zip(*map(jax.tree.leaves, (discriminator.network, after, gradient)), strict=True):
         steep = np.abs(slope) > 1e-4

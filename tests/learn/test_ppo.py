@@ -80,10 +80,9 @@ def test_experience_is_that_of_the_policy(episodes, rows):
     "changes",
     [
         {},
-        {"entropy_weight": 0.1, "value_weight": 1.0},
         {"ratio_clip": 0.02, "value_clip": 0.01},  # reached at once
         {"gradient_clip": 0.01, "epochs": 20},
-        {"gradient_clip": 100.0, "batch_size": 48},
+        {"entropy_weight": 0.1, "value_weight": 1.0, "gradient_clip": 100.0, "batch_size": 48},
     ],
 )
 def test_update_equals_plain_ppo(episodes, rows, changes):

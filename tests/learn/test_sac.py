@@ -10,14 +10,18 @@ import plain_sac
 import pytest
 from test_td3 import assert_close, layers
 
+from qdpg.learn import sac
 from qdpg.learn.backprop import forward
 from qdpg.learn.discriminator import init_discriminator, skill_reward
 from qdpg.learn.networks import apply_mlp, init_mlp
-from qdpg.learn.sac import SACSettings, _draw, draw_actions, improve, init_agent, update
+from qdpg.learn.sac import SACSettings, draw_actions, improve, init_agent
 from qdpg.memory.replay import Replay
 from qdpg.play.player import make_player
 from qdpg.tasks.point_maze import PointMaze
 
+# Compiled: one by one, their operations would take ten times as long to compile.
+_draw = jax.jit(sac._draw, static_argnames="settings")
+update = jax.jit(sac.update, static_argnames="settings")
 KEY = jax.random.key(3, impl="rbg")
 WORDS = jax.random.bits(KEY, (2,), jnp.uint32)  # what `improve` makes of the key
 SETTINGS = SACSettings(batch_size=32, actor_rate=1e-4, critic_rate=1e-4, temperature_rate=1e-3)
@@ -63,7 +67,7 @@ def test_update_equals_plain_sac(replay, changes):
     settings, steps = dataclasses.replace(SETTINGS, **changes), 11
     agent = make_agent(settings)
     improved, nothing = improve(agent, None, replay.view(), SCALE, KEY, 0, steps, settings=settings)
-    drawn = [_draw(agent, None, replay.view(), SCALE, WORDS, jnp.int32(i), settings)[:2] for i in range(steps)]
+    drawn = [_draw(agent, None, replay.view(), SCALE, WORDS, jnp.int32(i), settings=settings)[:2] for i in range(steps)]
     actor, critics, targets, log_alpha = plain_sac.improve(
         layers(agent.actor), [layers(critic) for critic in agent.critics.online], drawn, settings
     )
@@ -81,7 +85,7 @@ def test_update_equals_plain_sac(replay, changes):
 def test_actor_step_is_the_gradient_of_its_loss(replay):
     settings = dataclasses.replace(SETTINGS, optimiser="sgd", actor_rate=0.1, critic_rate=0.0, start_temperature=0.3)
     agent = make_agent(settings)
-    batch, (now, then), _ = _draw(agent, None, replay.view(), SCALE, WORDS, jnp.int32(0), settings)
+    batch, (now, then), _ = _draw(agent, None, replay.view(), SCALE, WORDS, jnp.int32(0), settings=settings)
 
     def loss(actor):
         drawn = draw_actions(apply_mlp(actor, batch.observation), now)
@@ -89,8 +93,8 @@ def test_actor_step_is_the_gradient_of_its_loss(replay):
         values = jnp.minimum(*(apply_mlp(critic, pair) for critic in agent.critics.online))
         return (0.3 * drawn.log_probability - values).mean()
 
-    expected = jax.tree.map(lambda p, g: p - 0.1 * g, agent.actor, jax.grad(loss)(agent.actor))
-    found = update(agent, batch, (now, then), settings).actor
+    expected = jax.tree.map(lambda p, g: p - 0.1 * g, agent.actor, jax.jit(jax.grad(loss))(agent.actor))
+    found = update(agent, batch, (now, then), settings=settings).actor
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, atol=1e-6)
 
@@ -141,7 +145,7 @@ def test_entropy_reaches_its_target():
 @pytest.mark.parametrize("seen", ["descriptor", "observation"])
 def test_skills_are_shown_to_the_policy_and_paid_by_the_discriminator(skilled, seen):
     agent, discriminator = make_agent(SETTINGS, skills=3), make_discriminator(3, seen)
-    batch, _, after = _draw(agent, discriminator, skilled.view(), SCALE, WORDS, jnp.int32(0), SETTINGS)
+    batch, _, after = _draw(agent, discriminator, skilled.view(), SCALE, WORDS, jnp.int32(0), settings=SETTINGS)
     assert batch.observation.shape == batch.following.shape == (32, 5)
     assert batch.pair.shape == (32, 7)
     np.testing.assert_array_equal(batch.pair[:, :5], batch.observation)
@@ -158,9 +162,9 @@ def test_skills_are_shown_to_the_policy_and_paid_by_the_discriminator(skilled, s
 def test_rewards_come_from_the_discriminator_as_it_is(skilled):
     """A second step is paid by what the discriminator has become in the first."""
     agent, first = make_agent(SETTINGS, skills=3), make_discriminator(3, rate=0.5)
-    _, _, later = _draw(agent, first, skilled.view(), SCALE, WORDS, jnp.int32(0), SETTINGS)
+    _, _, later = _draw(agent, first, skilled.view(), SCALE, WORDS, jnp.int32(0), settings=SETTINGS)
     rewards = [
-        np.asarray(_draw(agent, d, skilled.view(), SCALE, WORDS, jnp.int32(1), SETTINGS)[0].reward)
+        np.asarray(_draw(agent, d, skilled.view(), SCALE, WORDS, jnp.int32(1), settings=SETTINGS)[0].reward)
         for d in (first, later)
     ]
     assert np.abs(rewards[0] - rewards[1]).max() > 0.01

@@ -1,5 +1,6 @@
 """Minibatches are what was played, drawn fairly and always the same."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,8 +23,13 @@ WORDS = jnp.array([3, 4], jnp.uint32)
 QUALITY, NOVEL = jnp.array([1.0, 0.0]), jnp.array([0.0, 1.0])
 
 
+@eqx.filter_jit
+def _draw(minibatches, key, step, size):
+    return minibatches(key, step, (2, size), 2)
+
+
 def draw(minibatches, step=3, size=32, key=WORDS):
-    return minibatches(key, jnp.int32(step), (2, size), 2)
+    return _draw(minibatches, key, jnp.int32(step), size)
 
 
 @pytest.fixture(scope="module")

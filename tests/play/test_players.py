@@ -42,11 +42,7 @@ def assert_same_episodes(part, whole, rows):
 @pytest.mark.parametrize("name", TASKS)
 @pytest.mark.parametrize(
     ("noise", "hidden", "output"),
-    [
-        *((noise, hidden, "tanh") for noise in (0.0, 0.3) for hidden in ((64, 32), (96, 80))),
-        (1.0, (64, 32), "gaussian"),
-        (1.0, (96, 80), "gaussian"),
-    ],
+    [(0.0, (64, 32), "tanh"), (0.3, (96, 80), "tanh"), (1.0, (64, 32), "gaussian")],
 )
 def test_episodes_do_not_depend_on_company_or_threads(name, noise, hidden, output):
     task = TASKS[name]

@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 from qdpg.algorithms.registry import config_to_json, make_config
+from qdpg.evaluation.evaluate import evaluate
 from qdpg.runs.run import RunConfig, create_run
 from qdpg.runs.train import Trainer
 
@@ -36,6 +37,8 @@ def _trained():
     for algorithm in ("map-elites", "qd-pg"):
         for seed in (0, 1):
             train(root / "point-maze" / algorithm / f"seed-{seed}", algorithm, seed)
+            if algorithm == "map-elites":  # the others are reported without
+                evaluate(root / "point-maze" / algorithm / f"seed-{seed}", episodes=3)
     train(root / "other" / "short", "map-elites", 0, horizon=50)
     return directory, root
 

@@ -2,7 +2,7 @@ import dataclasses
 
 import numpy as np
 
-from qdpg.adaptation.experiment import Experiment
+from qdpg.adaptation.experiment import METHODS, Experiment
 from qdpg.report.adaptation_figures import best_by_square, draw_performance_map, draw_trials
 from qdpg.tasks.ant_maze import AntMaze
 from qdpg.tasks.point_maze import PointMaze
@@ -10,7 +10,8 @@ from qdpg.tasks.point_maze import PointMaze
 SCORES = np.array([[-40.0, -20.0, -30.0], [-9.0, -10.0, -11.0], [-60.0, -50.0, -55.0]])
 ROWS = np.tile(np.arange(3), (3, 1))
 GOALS = np.array([[-0.95, -0.95], [-0.85, -0.85], [1.0, 1.0]])
-EXPERIMENT = Experiment(GOALS, ROWS, SCORES, ROWS, SCORES - 5, np.zeros(3, int), SCORES.max(axis=1) + 1)
+AGAIN = {name: np.full(3, -99.0) for name in METHODS}
+EXPERIMENT = Experiment(GOALS, ROWS, SCORES, ROWS, SCORES - 5, np.zeros(3, int), SCORES.max(axis=1) + 1, AGAIN)
 
 
 def test_each_square_holds_its_best_score():

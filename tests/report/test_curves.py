@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from real_runs import real_runs
@@ -11,6 +13,7 @@ from qdpg.report.gather import TaskResults, gather
 from qdpg.report.panels import draw_coverage_maps, draw_final_grids
 
 pytestmark = [pytest.mark.xdist_group("report")]
+PERFORMANCE, BEST_ELITE, STORED, COVERAGE = QUANTITIES
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +22,7 @@ def task() -> TaskResults:
 
 
 def test_curves_are_medians_between_quartiles_with_references(task: TaskResults) -> None:
-    figure = draw_curves(task, QUANTITIES[1])
+    figure = draw_curves(task, STORED)
     (axes,) = figure.axes
     assert axes.get_title() == "evolution", "QD-PG joins the others"
     lines = {line.get_label(): line for line in axes.lines}
@@ -40,14 +43,14 @@ def test_curves_are_medians_between_quartiles_with_references(task: TaskResults)
 
 def test_every_fitness_panel_has_the_references_and_names_stand_once(task: TaskResults) -> None:
     both = (*task.variants, *(type(v)(**vars(v) | {"algorithm": "q-pg", "label": "q-pg"}) for v in task.variants[:1]))
-    figure = draw_curves(TaskResults(task.title, task.name, True, task.spec, both), QUANTITIES[0])
+    figure = draw_curves(TaskResults(task.title, task.name, True, task.spec, both), PERFORMANCE)
     first, last = figure.axes
     assert (first.get_title(), last.get_title()) == ("QD-PG and its ablations", "evolution")
     for axes in (first, last):
         assert sum(line.get_linestyle() == ":" and line.get_color() == "grey" for line in axes.lines) == 4
         assert "qd-pg (2)" in [line.get_label() for line in axes.lines]
     assert (len(first.texts), len(last.texts)) == (0, 5)
-    coverage = draw_curves(task, QUANTITIES[2]).axes[0]
+    coverage = draw_curves(task, COVERAGE).axes[0]
     assert not coverage.texts, "references are fitnesses"
     assert coverage.get_ylim() == (0, 1.03)
 
@@ -65,13 +68,29 @@ def test_maps_show_the_representative_run_of_each_algorithm(task: TaskResults) -
         assert axes.collections[0].get_clim() == (0, 6000)
 
 
-def test_grids_share_one_scale_of_colours(task: TaskResults) -> None:
+def test_looks_are_drawn_where_somebody_looked(task: TaskResults) -> None:
+    steps, means = np.array([1000.0, 2000.0, 3000.0]), np.array([np.nan, -29.0, -27.0])
+    looked = [
+        dataclasses.replace(result, evaluations={"steps": steps, "elite_mean_fitness": means + 2 * n})
+        for n, result in enumerate(task.variants[1].results)
+    ]
+    never, seen = task.variants[0], dataclasses.replace(task.variants[1], results=tuple(looked))
+    axes = draw_curves(dataclasses.replace(task, variants=(never, seen)), BEST_ELITE).axes[0]
+    lines = {line.get_label(): line.get_xydata().tolist() for line in axes.lines}
+    assert lines["map-elites (2)"] == [[2000, -28], [3000, -26]]
+    assert lines["qd-pg (2)"] == [], "no stored fitness was worth a look"
+    assert axes.get_ylabel() == "best elite, mean over fresh starts"
+
+
+def test_grids_share_one_scale_of_colours_and_say_what_they_show(task: TaskResults) -> None:
     figure = draw_final_grids(task)
     grids = figure.axes[:2]
-    fitness = [variant.representative.run.elites.fitness for variant in task.variants]
+    stored, corrected = (variant.representative for variant in task.variants)
+    fitness = [stored.run.elites.fitness, corrected.run.elites.archive(corrected=True).data("objective")]
     low, high = np.min(np.concatenate(fitness)), np.max(np.concatenate(fitness))
     for axes, scores in zip(grids, fitness, strict=True):
         filled = axes.collections[1]
         assert len(np.asarray(filled.get_array())) == len(scores)
         assert filled.get_clim() == (low, high)
-        assert f"best {scores.max():.4g}" in axes.get_title()
+    assert f"stored, optimistic: best {fitness[0].max():.4g}, {stored.coverage:.0%}" in grids[0].get_title()
+    assert f"\nbest {corrected.evaluated_best:.4g}, {corrected.corrected_coverage:.0%}" in grids[1].get_title()

@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from real_runs import STEPS, real_runs, train
 
@@ -31,9 +32,16 @@ def test_runs_are_sorted_by_task_algorithm_and_seed() -> None:
     assert [[r.run.config["seed"] for r in variant.results] for variant in papers.variants] == [[0, 1], [0, 1]]
     assert papers.variants[1].changes == {"population": 10, "initial_policies": 10, "hidden": [8, 8]}
     assert {result.name for result in findings.results} >= {"point-maze/qd-pg/seed-0", "other/short"}
-    first = papers.variants[1].results[0]
+    other, first = (variant.results[0] for variant in papers.variants)
     assert first.final == first.run.evaluations()["best_fitness"][-1]
-    assert first.best_elite == first.run.elites.best().fitness
+    assert first.best_elite == first.run.elites.fitness.max()
+    about = json.loads((first.run.path / "elites" / "evaluated.json").read_text())
+    assert first.evaluated_best == about["best"]["mean"]
+    assert first.corrected_qd_score == about["corrected"]["qd_score"] < first.qd_score
+    assert first.corrected_coverage == about["corrected"]["coverage"] <= first.coverage
+    assert first.share_own_cell == about["share_own_cell"]
+    names = ("evaluated_best", "corrected_qd_score", "corrected_coverage", "share_own_cell")
+    assert np.isnan([getattr(other, name) for name in names]).all(), "not evaluated"
     assert first.peak_memory > 10**8
 
 
@@ -93,8 +101,10 @@ def test_until_solved_ends_with_the_solution(matrix: Path) -> None:
     (path / "config.json").write_text(json.dumps(config))
     assert len(gather([matrix]).tasks) == 1, "neither solved nor at the end"
     lines = (path / "evaluations.csv").read_text().splitlines()
-    (path / "evaluations.csv").write_text("\n".join([lines[0], lines[1].rstrip(",") + ",-29.5"]) + "\n")
-    assert len(gather([matrix]).tasks) == 2
+    for looks, is_solved in (((-29.5,), False), ((-29.5, -30.5, -29.5), False), ((-30.5, -29.5, -29.5), True)):
+        rows = (f"{6000 * (n + 1)},{n},-40,-50,{mean}" for n, mean in enumerate(looks))
+        (path / "evaluations.csv").write_text("\n".join([lines[0], *rows]) + "\n")
+        assert len(gather([matrix]).tasks) == (2 if is_solved else 1), "solved at two successive looks"
 
 
 def test_a_task_that_must_be_told_something_has_its_own_section(matrix: Path) -> None:

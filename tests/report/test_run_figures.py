@@ -91,8 +91,13 @@ def test_grid_shows_fitness_where_the_cells_are_and_the_maze_over_it() -> None:
     assert np.allclose([start, goal], np.array(to_rgb(EMPTY)) * 255, atol=2), "outlines hide no cell"
     title = figure.get_suptitle()
     assert "walk: 3 of 10 cells filled" in title
-    assert "QD score 150, best fitness -10" in title
-    assert figure.axes[0].child_axes[0].get_ylim() == (-90.0, -10.0)
+    assert "stored, optimistic: QD score 150, best fitness -10" in title
+    bar = figure.axes[0].child_axes[0]
+    assert bar.get_ylabel() == "fitness (stored, optimistic)"
+    fresh = draw_grid(task, elites.archive, "from fresh starts")
+    assert fresh.get_suptitle() == title.replace("stored, optimistic", "from fresh starts")
+    assert fresh.axes[0].child_axes[0].get_ylabel() == "fitness (from fresh starts)"
+    assert bar.get_ylim() == (-90.0, -10.0)
     labels = {text.get_text() for text in figure.legends[0].get_texts()}
     assert labels == {"start", "goal", "wall", "empty cell"}
 
@@ -153,7 +158,7 @@ def test_learning_curve_holds_the_numbers_and_what_to_compare_with() -> None:
     figure = draw_learning_curve(task, *curve())
     upper, lower, right = figure.axes
     lines = {line.get_label(): line.get_xydata().tolist() for line in upper.lines}
-    assert lines["best elite, as it was found"] == [[2000, -90], [3000, -50], [4000, -20]]
+    assert lines["best elite, stored (optimistic)"] == [[2000, -90], [3000, -50], [4000, -20]]
     assert lines["best of the population, without noise"] == [[2000, -95], [4000, -25]]
     assert lines["best elite, mean over fresh starts"] == [[4000, -30]]
     levels = {float(line.get_ydata()[0]) for line in upper.lines if len(set(line.get_ydata())) == 1}
@@ -168,6 +173,7 @@ def test_learning_curve_holds_the_numbers_and_what_to_compare_with() -> None:
     assert np.abs(heights - (np.array([-345, -30, -23.6]) - low) / (high - low)).max() < 0.04, "near their lines"
     assert lower.lines[0].get_ydata().tolist() == [0, 0.25, 0.5, 0.5]
     assert right.lines[0].get_ydata().tolist() == [0, 10, 60, 90]
+    assert (lower.get_ylabel(), right.get_ylabel()) == ("cells filled, stored", "QD score, stored (dashed)")
     assert (lower.get_xlabel(), lower.get_xlim()) == ("environment steps", (0, 4080))
     figure.canvas.draw()
 
@@ -175,7 +181,7 @@ def test_learning_curve_holds_the_numbers_and_what_to_compare_with() -> None:
 def test_learning_curve_without_evaluations_or_references() -> None:
     metrics, _ = curve()
     upper = draw_learning_curve(spec(), metrics, {}).axes[0]
-    assert [line.get_label() for line in upper.lines] == ["best elite, as it was found"]
+    assert [line.get_label() for line in upper.lines] == ["best elite, stored (optimistic)"]
     assert not upper.texts
     first = {name: column[1:2] for name, column in metrics.items()} | {"qd_score": np.array([-5.0])}
     upper, lower, right = draw_learning_curve(spec(), first, {}).axes
@@ -247,3 +253,10 @@ def test_of_many_elites_some_are_drawn_and_the_best_always(
     assert f"{drawn} of {len(collection)} elites" in figure.get_suptitle()
     assert len(ends(figure)) == drawn
     np.testing.assert_array_equal(ends(figure)[-1], collection.behaviours[best])
+
+    other = next(row for row in range(1, len(collection) - 1) if row not in (best, (len(collection) - 1) // 2))
+    assert collection.behaviours[other].tolist() not in ends(figure).tolist()
+    means = np.where(np.arange(len(collection)) == other, 0.0, -100.0)
+    evaluated = Collection(collection.spec, collection.about, collection.arrays, {"mean": means})
+    found = ends(draw_trajectories(make_task("point-maze"), evaluated)).tolist()
+    assert collection.behaviours[other].tolist() in found, "whom fresh starts show to be the best"

@@ -20,7 +20,8 @@ from qdpg.report.page import Section, to_page, to_text
 from qdpg.report.write import write_report
 
 pytestmark = [pytest.mark.xdist_group("report")]
-FIGURES = ("curves-performance", "curves-best-elite", "curves-coverage", "coverage-maps", "final-grids")
+FIGURES = (*(f"curves-{name}" for name in ("performance", "best-elite", "stored", "coverage")), "coverage-maps")
+FIGURES += ("final-grids",)
 TABLES = ("final-performance", "steps-to-goal", "interquartile-means", "time-and-memory")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "headless_shell")
 BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -85,10 +86,12 @@ def test_page_tables_and_markdown_hold_the_same_numbers(report: Path) -> None:
     rows = [row for row in page.rows if row and row[0] == "map-elites"]
     with (report / "tables" / "point-maze-final-performance.csv").open() as file:
         record = next(record for record in csv.DictReader(file) if record["algorithm"] == "map-elites")
-    median, spread = float(record["final_median"]), float(record["final_half_iqr"])
-    shown = f"{median:,.1f} ± {spread:,.1f}†"
-    assert rows[0][1] == shown
-    assert shown in (report / "report.md").read_text()
+    for column, name in ((1, "evaluated_best"), (4, "final"), (5, "best_elite")):
+        median, spread = float(record[f"{name}_median"]), float(record[f"{name}_half_iqr"])
+        shown = f"{median:,.1f} ± {spread:,.1f}†"
+        assert rows[0][column] == shown
+        assert shown in (report / "report.md").read_text()
+    assert rows[0][3] == f"{float(record['share_own_cell_median']):.0%}†"
     words = " ".join(page.words)
     assert "Not the paper's budget. 6,000 steps and 2 seeds here, 1,000,000 steps and 5 seeds in the paper" in words
     assert "5 finished runs of 2 tasks: point-maze, point-maze with horizon=50." in words
@@ -163,7 +166,7 @@ def test_chromium_opens_the_page_without_a_network_and_without_errors(report: Pa
     assert seen is not None
     before, up, down, drawn, pictures = seen[1].split(";")
     assert (before, up, down) == ("qd-pg,map-elites", "map-elites,qd-pg", "qd-pg,map-elites"), "a click sorts"
-    assert drawn == pictures == "10", "every picture is shown"
+    assert drawn == pictures == "12", "every picture is shown"
     # The same page would be caught if it wanted something from elsewhere, or if a script failed.
     copy.write_text((report / "report.html").read_text().replace("</body>", '<img src="http://a.test/b.png"></body>'))
     assert browse(copy, tmp_path / "profile")[1]

@@ -132,7 +132,7 @@ def _write(directory: Path, found: Run, elites: Collection, experiment: Experime
 
 def _table(result: dict[str, Any], seconds: float) -> Table:
     counts = plural(result["goals"], "goal"), plural(result["elites"], "elite")
-    table = Table(title=f"{counts[0]}, {counts[1]}, {number(seconds)} s", title_justify="left")
+    table = Table(title=f"{counts[0]}, {counts[1]}, {number(seconds)} s", title_justify="left", padding=0)
     first, second = ("fresh starts", "stored starts, optimistic")[:: 1 if result["starts"] == "fresh" else -1]
     for heading in ("elite found by", "episodes", "played again", first, "std", "median", "gap", second):
         table.add_column(heading, justify="left" if heading.startswith("elite") else "right")

@@ -249,6 +249,6 @@ def read_evaluated_about(directory: Path) -> dict[str, Any] | None:
 
 def _read_evaluated(directory: Path) -> dict[str, np.ndarray] | None:
     about = read_evaluated_about(directory)
-    if about is None or not about.get("episodes"):
+    if about is None or not about.get("episodes") or not (directory / EVALUATED).exists():
         return None
     return read_csv(directory / EVALUATED)
