@@ -14,8 +14,8 @@ run: venv  ## set up, then do the main job
 test: lint types  ## set up, then lint, types and tests
 	$(BIN)/python -m pytest
 
-golden: venv  ## every algorithm, preset and task of the paper does what it did: minutes of compilation
-	$(BIN)/python -m pytest -m golden tests/algorithms/test_golden.py
+golden: venv  ## every algorithm, preset and task of the paper does what it did, and other tests that take minutes
+	$(BIN)/python -m pytest -m "golden or slow"
 
 mutants: venv  ## errors put into QD-PG on purpose: each must be noticed by the tests named beside it
 	$(BIN)/python tests/mutants.py

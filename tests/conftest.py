@@ -13,7 +13,7 @@ import pytest
 from qdpg.runs.compiled import cache_compiled_programs
 
 HERE = Path(__file__).parent
-SLOW = ("runs/test_train.py", "matrix/test_compare.py", "algorithms/test_golden.py")  # first, so as not to be last
+SLOW = ("runs/test_train.py", "matrix/test_compare.py")  # first, so as not to be last
 
 os.environ["XDG_CACHE_HOME"] = str(HERE.parent / ".pytest_cache" / "compiled")
 cache_compiled_programs()

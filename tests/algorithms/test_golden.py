@@ -14,14 +14,8 @@ def test_every_case_is_recorded():
     assert list(RECORDED["cases"]) == golden.case_names()
 
 
-def cases():
-    """All. QD-PG and DC-QD-PG on point-maze are always run, the rest, slow to compile, by `make golden`."""
-    family = [f"{name}/tuned/point-maze" for name in ("qd-pg", "dc-qd-pg")]
-    slow = pytest.mark.golden
-    return [name if name in family else pytest.param(name, marks=slow) for name in golden.case_names()]
-
-
-@pytest.mark.parametrize("name", cases())
+@pytest.mark.golden  # slow to compile: `make golden`
+@pytest.mark.parametrize("name", golden.case_names())
 def test_it_does_what_it_did(name):
     found, recorded = golden.digest(name), RECORDED["cases"][name]
     if IS_SAME_MACHINE:

@@ -16,8 +16,14 @@ from qdpg.errors import UserError
 from qdpg.runs.logs import read_csv
 
 SETTINGS = {"task.horizon": 40, "hidden": [8, 8], "population": 4, "initial_policies": 8}
-CHEAP = {"tasks": ["point-maze"], "algorithms": ["map-elites"], "steps": 500, "settings": SETTINGS}
-LONG = CHEAP | {"algorithms": ["cvt-map-elites", "map-elites"], "steps": 40_000}  # 250 generations
+CHEAP = {
+    "tasks": ["point-maze"],
+    "algorithms": ["map-elites"],
+    "steps": 500,
+    "settings": SETTINGS,
+    "evaluate_seconds": 0.0,
+}
+LONG = CHEAP | {"algorithms": ["cvt-map-elites", "map-elites"], "steps": 24_000}  # 150 generations
 
 OWN_TASKS = """
 from dataclasses import dataclass
@@ -89,7 +95,10 @@ def test_killed_and_interrupted_equals_left_alone(tmp_path):
 
     out = tmp_path / "parts"
     run = out / "point-maze" / "map-elites" / "seed-0"
-    begin, go_on = words(out, LONG, seeds=1, jobs=2, checkpoint_seconds=0), words(out, {"checkpoint_seconds": 0})
+    begin, go_on = (
+        words(out, LONG, seeds=1, jobs=2, checkpoint_seconds=0),
+        words(out, {"checkpoint_seconds": 0, "evaluate_seconds": 0}),
+    )
 
     process = begin_and_let_advance(begin, run, 1)
     children = psutil.Process(process.pid).children()
@@ -145,6 +154,7 @@ def test_failed_runs_are_recorded_and_the_rest_goes_on(tmp_path):
     assert load_run(tmp_path / "out" / "point-maze" / "map-elites" / "seed-7").metrics()["steps"][-1] >= 500
 
 
+@pytest.mark.slow
 def test_extended_by_a_seed_and_a_failed_run_tried_again(tmp_path):
     first = compare(tmp_path / "out", **CHEAP, seeds=1, quiet=True)
     assert first.finished == first.runs

@@ -39,7 +39,12 @@ def test_committed_collections_have_the_settings_that_dc_qd_pg_has_today(path):
     assert len(run.elites) == {"ant-trap/seed-2": 104, "ant-maze/seed-0": 76}[path]
 
 
-@pytest.mark.parametrize("name", ["qd-pg", "directed", "map-elites"])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param("qd-pg", marks=SLOW), pytest.param("directed", marks=SLOW), "map-elites"]
+)
 def test_old_runs_go_on(old, name):
     run = old(name)
     trainer = Trainer(run, Silent())

@@ -61,14 +61,20 @@ def resumed(path, **changes):
     "extra",
     [
         {},
-        {
-            "greedy_steps": 20,
-            "iso_line.share": 0.25,
-            "cells": 20,
-            "diversity.exploration_episodes": 1,
-            "roll_in_steps": 10,
-        },
-        {"algorithm": "dc-qd-pg", "direction_fields": 1, "population": 5, "warm_up_steps": 300, "stratified": 1.5},
+        pytest.param(
+            {
+                "greedy_steps": 20,
+                "iso_line.share": 0.25,
+                "cells": 20,
+                "diversity.exploration_episodes": 1,
+                "roll_in_steps": 10,
+            },
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            {"algorithm": "dc-qd-pg", "direction_fields": 1, "population": 5, "warm_up_steps": 300, "stratified": 1.5},
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_stopped_and_resumed_equals_never_stopped(tmp_path, train, extra):
@@ -106,12 +112,12 @@ def test_an_ablation_trains(tmp_path, train):
     assert any(name.startswith("state.learners['sum']") for name in ablation.state())
 
 
-def test_killed_ten_times_equals_never_killed(tmp_path, config, train):
+def test_killed_five_times_equals_never_killed(tmp_path, config, train):
     """`kill -9` at random moments of a real process, resumed each time."""
     run = create_run(tmp_path / "killed", dataclasses.replace(config, steps=10**9))
     moments = random.Random(0)
     kills = 0
-    while kills < 10:
+    while kills < 5:
         before = _newest(run.path)
         process = Started("resume", run.path, "--checkpoint-seconds", "0.3", "--quiet")
         # Let it come up and get somewhere, then strike at a random moment.

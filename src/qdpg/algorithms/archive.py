@@ -19,10 +19,11 @@ from qdpg.emitters.emitter import Context, Emitter, Exploration, Offspring, inhe
 from qdpg.emitters.episodes import Episodes, make_episodes, roll_in
 from qdpg.emitters.learner import Networks
 from qdpg.emitters.reevaluation import Reevaluation
+from qdpg.errors import UserError
 from qdpg.learn.networks import MLP, init_mlp, init_population, join_policies
 from qdpg.learn.transitions import Transitions
 from qdpg.memory.elites import Elites
-from qdpg.memory.reevaluated import NEW, ReevaluatedElites
+from qdpg.memory.reevaluated import NEW, ArchiveSettings, ReevaluatedElites
 from qdpg.memory.replay import Replay
 from qdpg.play.rollouts import Rollouts
 
@@ -62,7 +63,7 @@ class ArchiveAlgorithm(Counted):
 
         Args:
             networks: The networks that learn, and the task.
-            config: Settings; `cells`, `population` and `initial_policies` among them.
+            config: Settings; `cells`, `population`, `initial_policies` among them, and `archive` if elites are to last.
             seed: What all random draws come from.
             name: What the algorithm is called.
             emitters: What makes offspring, in the order in which they stand in a generation.
@@ -72,8 +73,13 @@ class ArchiveAlgorithm(Counted):
         self.clock = Clock()
         sizes = (self.spec.observation_size, *networks.policy_sizes[1:])
         template = init_mlp(jax.random.key(0), sizes, output=networks.output)
-        archive = config.archive
+        archive = getattr(config, "archive", ArchiveSettings())
         again = round(archive.reevaluations * config.population)
+        if archive.reevaluations and not again:
+            raise UserError(
+                f"archive.reevaluations={archive.reevaluations} of a population of {config.population} is no episode; "
+                f"give at least {1 / config.population:.2g}, or 0."
+            )
         self.emitters = [*emitters, Reevaluation(again)] if again else [*emitters]
         self.elites: Elites = (
             ReevaluatedElites(self.spec, template, config.cells, seed, extra_fields, archive)

@@ -72,7 +72,7 @@ def preset(name: str, task: str, algorithm: str = "map-elites") -> Config:
 def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
     """What a run will take, known before anything is allocated."""
     policy = 4 * count_parameters(spec.observation_size, *config.hidden, spec.action_size)
-    elites = count_cells(config.cells) * (policy + 4 * spec.descriptor_size + 64)
+    elites = config.archive.entries_per_cell * count_cells(config.cells) * (policy + 4 * spec.descriptor_size + 64)
     most = max(config.population, config.initial_policies)
     episodes = most * spec.horizon * 8 * (spec.descriptor_size + 2)  # rewards and descriptors, twice
     return Footprint(memory=3 * elites + 6 * most * policy + episodes, checkpoint=elites + 4096, replay=0)
@@ -111,4 +111,4 @@ class MapElites(ArchiveAlgorithm):
         return jax.random.key(self.seed)
 
 
-FAMILY = Family(Config, preset, footprint, MapElites)
+FAMILY = Family(Config, preset, footprint, MapElites, lambda config: config.archive.find_idle())

@@ -34,7 +34,7 @@ def check_settings(spec: TaskSpec, config: Any, name: str) -> None:
 
 def find_idle(config: Any) -> dict[str, str]:
     """Settings that do nothing beside the others, and why: whoever gives one of them is refused."""
-    idle: dict[str, str] = {}
+    idle: dict[str, str] = config.archive.find_idle()
     explores = False
     for name in objectives(config):
         objective = getattr(config, name)
@@ -67,6 +67,6 @@ def networks_footprint(networks: Networks, config: Any, learners: int, further_i
     critic = count_parameters(seen + further_inputs + spec.action_size, *config.hidden, 1)
     numbers = learners * 4 * (2 * critic + policy)  # online, target, and two moments of Adam
     visited = getattr(config, "visited_size", 0) * spec.descriptor_size
-    state = 4 * (numbers + count_cells(config.cells) * policy + visited)
+    state = 4 * (numbers + config.archive.entries_per_cell * count_cells(config.cells) * policy + visited)
     replay = replay_bytes(config.replay_size, seen, spec.action_size, spec.descriptor_size)
     return Footprint(memory=replay + 3 * state + 16 * config.population * policy, checkpoint=state, replay=replay)

@@ -24,6 +24,7 @@ def run(
     jobs: int | None,
     threads: int | None,
     checkpoint_seconds: float,
+    evaluate_seconds: float,
     quiet: bool,
 ) -> int:
     """Run the matrix; 0 if every run is finished, 1 if some failed, 128 plus the signal if it was stopped."""
@@ -38,6 +39,7 @@ def run(
         jobs=jobs,
         threads=threads,
         checkpoint_seconds=checkpoint_seconds,
+        evaluate_seconds=evaluate_seconds,
         quiet=quiet,
     )
     done, number = len(outcome.finished), len(outcome.runs)

@@ -152,6 +152,7 @@ def compare(
     jobs: int | None = None,
     threads: int | None = None,
     checkpoint_seconds: float = 60.0,
+    evaluate_seconds: float = 120.0,
     quiet: Switch = False,
 ) -> int:
     """Run a matrix of tasks, algorithms and seeds, or go on with one; what is left away is as it was begun.
@@ -167,11 +168,13 @@ def compare(
         jobs: Runs at once; by default as many as there are cores for, as far as memory allows.
         threads: Cores for each run; by default an equal share.
         checkpoint_seconds: Time between checkpoints of a run.
+        evaluate_seconds: Time for playing all elites of a run from fresh starts at its end.
         quiet: Print nothing but errors.
     """
     from qdpg.cli import compare as command
 
-    return command.run(out, tasks, algorithms, seeds, steps, preset, settings, jobs, threads, checkpoint_seconds, quiet)
+    seconds = checkpoint_seconds, evaluate_seconds
+    return command.run(out, tasks, algorithms, seeds, steps, preset, settings, jobs, threads, *seconds, quiet)
 
 
 @app.command

@@ -49,11 +49,11 @@ def share_cores(cores: Sequence[int], runs: int, jobs: int | None, threads: int 
 class Child:
     """The process that trains one run. Its output goes to the run's log."""
 
-    def __init__(self, run: PlannedRun, cores: Cores, checkpoint_seconds: float) -> None:
-        """Start it; the run's directory must be there."""
+    def __init__(self, run: PlannedRun, cores: Cores, options: Sequence[str]) -> None:
+        """Start it with further `options` of `qdpg resume`; the run's directory must be there."""
         self.run, self.cores = run, cores
         command = [sys.executable, "-m", "qdpg.matrix.follow", str(os.getpid()), "resume", str(run.path)]
-        command += ["--steps", str(run.config.steps), "--checkpoint-seconds", str(checkpoint_seconds)]
+        command += ["--steps", str(run.config.steps), *options]
         environment = os.environ | dict.fromkeys(_THREADS, str(len(cores)))
         with run.log.open("ab") as log, _on_cores(cores):
             self._log_start = log.tell()

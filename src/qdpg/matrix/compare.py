@@ -49,6 +49,7 @@ def compare(
     jobs: int | None = None,
     threads: int | None = None,
     checkpoint_seconds: float = 60.0,
+    evaluate_seconds: float = 120.0,
     quiet: bool = False,
 ) -> Outcome:
     """Run a matrix of tasks × algorithms × seeds as ordinary runs, or go on with one.
@@ -68,6 +69,7 @@ def compare(
         jobs: Runs at once; by default as many as there are cores for, as far as memory allows.
         threads: Cores for each run; by default an equal share.
         checkpoint_seconds: Time between checkpoints of a run.
+        evaluate_seconds: Time for playing all elites of a run from fresh starts at its end.
         quiet: Show nothing.
 
     Raises:
@@ -96,7 +98,8 @@ def compare(
         todo.sort(key=lambda run: not (run.path / "config.json").exists())  # what was begun comes first
         shares = share_cores(cores, len(todo), jobs, threads)
         _greet(overview, planned, todo, shares)
-        work = Work(planned, todo, shares, Failures(out), overview, checkpoint_seconds)
+        options = ("--checkpoint-seconds", str(checkpoint_seconds), "--evaluate-seconds", str(evaluate_seconds))
+        work = Work(planned, todo, shares, Failures(out), overview, options)
         with signals_to(work.stop):
             work.go_through()
     finished = [run.path for run in planned if is_finished(run)]

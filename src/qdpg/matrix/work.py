@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
@@ -38,7 +38,7 @@ class Work:
         shares: list[Cores],
         failures: Failures,
         overview: Overview,
-        checkpoint_seconds: float,
+        options: Sequence[str],
     ) -> None:
         """Make ready.
 
@@ -48,9 +48,9 @@ class Work:
             shares: The cores of each of the runs that are trained at once.
             failures: The record of failed runs.
             overview: Where it is shown how far they are.
-            checkpoint_seconds: Time between checkpoints of a run.
+            options: Of `qdpg resume`, for every run.
         """
-        self.failures, self._overview, self._checkpoint_seconds = failures, overview, checkpoint_seconds
+        self.failures, self._overview, self._options = failures, overview, options
         self._planned, self._waiting, self._free, self._jobs = planned, list(todo), list(shares), len(shares)
         self._children: list[Child] = []
         self._failed: set[PlannedRun] = set()
@@ -112,7 +112,7 @@ class Work:
             except (UserError, OSError) as error:
                 self._fail(run, str(error), None)
             else:
-                self._children.append(Child(run, self._free.pop(0), self._checkpoint_seconds))
+                self._children.append(Child(run, self._free.pop(0), self._options))
                 self._overview.say(f"started {run.name}")
             self._waiting.remove(run)
             return True

@@ -37,6 +37,17 @@ class ArchiveSettings:
     depth: Count = 2
     most_episodes: Count = 10
 
+    @property
+    def entries_per_cell(self) -> int:
+        """Policies that a cell remembers at most."""
+        return self.depth if self.reevaluations else 1
+
+    def find_idle(self) -> dict[str, str]:
+        """Settings that do nothing beside the others, and why."""
+        if self.reevaluations:
+            return {}
+        return dict.fromkeys(("archive.depth", "archive.most_episodes"), "archive.reevaluations is 0")
+
 
 class ReevaluatedElites(Elites):
     """An archive whose elites are judged by the mean of several episodes."""
