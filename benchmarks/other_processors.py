@@ -1,10 +1,11 @@
-"""How much results differ on other processors: the same episodes and updates, compiled for other instruction sets.
+"""How much results differ on other processors: the same episodes, compiled for other instruction sets.
 
     python benchmarks/other_processors.py
 
 Compilers choose instructions by what the processor has; some of them, such as fused multiply-add, round differently.
 Here XLA, Numba and NumPy are told to do without, each in a process of its own, and what they compute is compared with
-what this processor gives by default: whole episodes of the built-in tasks, and one generation of learning.
+what this processor gives by default: whole episodes of the built-in tasks. What becomes of learning, the digests show:
+`python tests/algorithms/golden.py --check` with the same environment variables.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import numpy as np
 
 FORCED = {
     "as it is": {},
-    "AVX2 without FMA (Numba, NumPy)": {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": "-fma"},
     "AVX": {"XLA_FLAGS": "--xla_cpu_max_isa=AVX", "NUMBA_CPU_NAME": "sandybridge"},
     "SSE4.2": {"XLA_FLAGS": "--xla_cpu_max_isa=SSE4_2", "NUMBA_CPU_NAME": "nehalem"},
     "generic": {"XLA_FLAGS": "--xla_cpu_max_isa=SSE4_2", "NUMBA_CPU_NAME": "generic"},
@@ -29,10 +29,9 @@ LOOKS = (1, 10, 100, 1000, 3000)  # steps after which states are compared
 
 
 def compute(path: Path) -> None:
-    """Play and learn, and write what came of it."""
+    """Play, and write what came of it."""
     import jax
 
-    from qdpg.algorithms.registry import make_algorithm, make_config
     from qdpg.learn.networks import init_population
     from qdpg.play import make_player
     from qdpg.tasks import make_task
@@ -47,17 +46,6 @@ def compute(path: Path) -> None:
             if step <= horizon:
                 found[f"{name}: state after {step:,} steps"] = played.descriptors[:, min(step, played.rewards.shape[1])]
         found[f"{name}: fitness"] = played.fitness
-    task = make_task("point-maze")
-    config = make_config("qd-pg", "tuned", "point-maze", {})
-    algorithm, player = make_algorithm("qd-pg", task.spec, config, 0), make_player(task)
-    for generation in range(3):
-        asked = algorithm.ask()
-        algorithm.tell(asked, asked.play(player))
-        state = algorithm.state()
-        critics = [
-            values.reshape(-1) for name, values in sorted(state.items()) if "critics" in name and "online" in name
-        ]
-        found[f"point-maze: critics after {generation} generations of learning"] = np.concatenate(critics)
     np.savez(path, **found)  # type: ignore[arg-type]
 
 
