@@ -170,14 +170,14 @@ def test_stratified_learning_leaves_out_what_there_is_too_much_of():
 
 
 def test_guides_act_and_exploration_teaches_only_until_an_episode_has_settled():
-    algorithm = make_small(settled=0.05, stored_steps=5, roll_in_steps=30, initial_policies=20)
+    algorithm = make_small(settled=0.02, stored_steps=5, roll_in_steps=30, initial_policies=20)
     cut = 0
     for _ in range(4):
         elites = algorithm.elites.data()
         generation = algorithm.ask()
         rollouts, row = generation.play(PLAYER), algorithm.replay.inserted
         algorithm.tell(generation, rollouts)
-        settled, candidates = find_settled(rollouts, TASK.spec, 0.05), len(generation.candidates)
+        settled, candidates = find_settled(rollouts, TASK.spec, 0.02), len(generation.candidates)
         for n, length in enumerate(rollouts.lengths):
             if n < candidates:
                 row += min(5, length) + 1

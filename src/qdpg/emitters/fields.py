@@ -19,7 +19,7 @@ from qdpg.memory.visited import Visited
 FIELD, WEIGHTS = "direction_field", "direction_weights"  # extra fields of elites
 
 SIGMA = 0.3  # how much a mutated field differs from its parent's
-FRESH = 0.3  # share of fields that are drawn anew
+FRESH = 0.2  # share of fields that are drawn anew
 SELECTION_PRESSURE = 2.0  # towards elites in sparse regions, whose fields are mutated
 NEIGHBOURS = 4  # elites that say how sparse a region is: as many as a cell of a grid has sides
 

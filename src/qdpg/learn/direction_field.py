@@ -105,9 +105,7 @@ def draw_constant_fields(rng: np.random.Generator, number: int, descriptors: int
 def mutate_fields(
     parents: np.ndarray, rng: np.random.Generator, sigma: float | np.ndarray, fresh: float, place: Place
 ) -> np.ndarray:
-    """Change direction fields by normal draws; a share of them is drawn afresh: see `draw_fields`.
-
-    Where z can be read off, fields are kept contracting: see `contract_fields`.
+    """Change direction fields by normal draws; a share of them is drawn afresh, half of these constant.
 
     Args:
         parents: [m, field_size].
@@ -116,39 +114,11 @@ def mutate_fields(
         fresh: Share of new ones.
         place: How z is read off.
     """
-    size = parents.shape[1] // (1 + len(place.rows))
+    constants = parents.shape[1] // (1 + len(place.rows))
     draws, chance = rng.standard_normal(parents.shape), rng.random((len(parents), 1))
-    children = np.where(chance < fresh, draw_fields(rng, len(parents), size, place), parents + sigma * draws)
+    children = np.where(chance < fresh, draws, parents + sigma * draws)
+    children[:, constants:] *= chance >= fresh / 2
     # A field is as good as any multiple of it; this one's directions have a mean square of 1 over all z.
-    children = contract_fields(children, size)
-    weights = np.where(np.arange(parents.shape[1]) < size, 1.0, 1 / 3)
-    length = np.sqrt((weights * children**2).sum(axis=1, keepdims=True))
-    return (children / np.maximum(length, 1e-6)).astype(np.float32)
-
-
-def draw_fields(rng: np.random.Generator, number: int, descriptors: int, place: Place) -> np.ndarray:
-    """Draw fields, [number, field_size]: half of them constant, half leading to a place, if z can be read off.
-
-    Each descriptor is pulled to the place with a strength of its own, so that ways there need not be straight.
-    """
-    constant = draw_constant_fields(rng, number, descriptors, place)
-    if len(place.rows) != descriptors:
-        return constant
-    targets, strengths = rng.uniform(-1, 1, (number, descriptors)), np.exp(rng.normal(size=(number, descriptors)))
-    slopes = -strengths[:, :, None] * np.eye(descriptors)
-    leading = np.concatenate([strengths * targets, slopes.reshape(number, -1)], axis=1)
-    return np.where(rng.random((number, 1)) < 0.5, constant, leading)
-
-
-def contract_fields(fields: np.ndarray, descriptors: int) -> np.ndarray:
-    """Take from fields [m, field_size] what makes ways part.
-
-    Two ways that begin near each other come together, or keep their distance, if the symmetric part of A has no
-    positive eigenvalue: then a policy ends in the same place from many starts. Fields may still go round.
-    """
-    slopes = fields[:, descriptors:].reshape(len(fields), descriptors, -1)
-    if slopes.shape[1:] != (descriptors, descriptors):
-        return fields
-    values, vectors = np.linalg.eigh((slopes + slopes.transpose(0, 2, 1)) / 2)
-    parting = np.einsum("mik,mk,mjk->mij", vectors, np.maximum(values, 0.0), vectors)
-    return np.concatenate([fields[:, :descriptors], (slopes - parting).reshape(len(fields), -1)], axis=1)
+    weights = np.where(np.arange(parents.shape[1]) < constants, 1.0, 1 / 3)
+    size = np.sqrt((weights * children**2).sum(axis=1, keepdims=True))
+    return (children / np.maximum(size, 1e-6)).astype(np.float32)
