@@ -40,12 +40,12 @@ def test_the_best_elite_is_chosen_by_some_starts_and_judged_by_others():
     judged = Looks(player).judge_best(elites)
     best = np.argsort(-elites.data()["objective"], kind="stable")[:CANDIDATES]
     means = {}
-    for purpose in ("choose", "report"):
+    for purpose in ("look-choose", "look-report"):
         population = elites.policies(np.repeat(best, STARTS))
         played = player.player.play(population, np.tile(fresh_starts(purpose, STARTS), len(best)), record=False)
         means[purpose] = played.fitness.reshape(len(best), -1).mean(axis=1)
-    assert judged == means["report"][means["choose"].argmax()]
-    chosen, reported = (set(fresh_starts(purpose, STARTS).tolist()) for purpose in ("choose", "report"))
+    assert judged == means["look-report"][means["look-choose"].argmax()]
+    chosen, reported = (set(fresh_starts(purpose, STARTS).tolist()) for purpose in ("look-choose", "look-report"))
     assert set(player.seeds) == chosen | reported
     assert len(player.seeds) == (CANDIDATES + 1) * STARTS
 

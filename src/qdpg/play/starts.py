@@ -9,15 +9,17 @@ from typing import Literal
 
 import numpy as np
 
-Purpose = Literal["population", "choose", "report", "adapt"]
+Purpose = Literal["look-choose", "look-report", "population", "choose", "report", "adapt"]
 
 TRAINING = 2**31  # training draws its reset seeds below
-_SIZE = 2**29  # seeds of each other purpose
-_FIRST = {
-    "choose": TRAINING,  # by which elites are compared
-    "report": TRAINING + _SIZE,  # by which the chosen one is judged
-    "population": TRAINING + 2 * _SIZE,  # evaluations of what an algorithm proposes
-    "adapt": TRAINING + 3 * _SIZE,  # trials of adaptation
+_QUARTER = 2**29  # of what is left
+_RANGES = {  # the first seed, and how many there are
+    "look-choose": (TRAINING, _QUARTER),  # by which a look at a run in training compares elites
+    "look-report": (TRAINING + _QUARTER, _QUARTER),  # by which it judges the chosen one, and may end the run
+    "population": (TRAINING + 2 * _QUARTER, _QUARTER),  # evaluations of what an algorithm proposes
+    "choose": (TRAINING + 3 * _QUARTER, _QUARTER // 4),  # by which `qdpg evaluate` compares elites
+    "report": (TRAINING + 3 * _QUARTER + _QUARTER // 4, _QUARTER // 4),  # by which it judges the chosen one
+    "adapt": (TRAINING + 3 * _QUARTER + _QUARTER // 2, _QUARTER // 4),  # trials of adaptation
 }
 
 
@@ -29,5 +31,5 @@ def fresh_starts(purpose: Purpose, number: int, *seed: int) -> np.ndarray:
         number: How many; the first of many are those of few.
         *seed: Other numbers give other seeds.
     """
-    first = np.random.default_rng(seed or 0).integers(_SIZE)
-    return _FIRST[purpose] + (first + np.arange(number)) % _SIZE
+    first, size = _RANGES[purpose]
+    return first + (np.random.default_rng(seed or 0).integers(size) + np.arange(number)) % size

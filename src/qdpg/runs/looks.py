@@ -37,10 +37,10 @@ class Looks:
         """The mean fitness, from starts that it was not chosen by, of the best elite."""
         best = np.argsort(-elites.data()["objective"], kind="stable")[:CANDIDATES]
         policies = elites.policies(best)
-        means = self._mean_fitness(policies, "choose")
+        means = self._mean_fitness(policies, "look-choose")
         chosen = int(means.argmax())
         one = jax.tree.map(lambda leaf: leaf[chosen : chosen + 1], policies)
-        return float(self._mean_fitness(one, "report")[0])
+        return float(self._mean_fitness(one, "look-report")[0])
 
     def _mean_fitness(self, policies: MLP, purpose: Purpose) -> np.ndarray:
         names = [hashlib.sha256(row.tobytes()).hexdigest() for row in flatten_population(policies)]
