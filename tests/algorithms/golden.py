@@ -22,8 +22,8 @@ import numpy as np
 from qdpg.algorithms import dc_qd_pg
 from qdpg.algorithms.algorithm import TriesOut
 from qdpg.algorithms.registry import ALGORITHMS, make_algorithm, make_config
+from qdpg.compiled import cache_compiled_programs
 from qdpg.play.player import make_player
-from qdpg.runs.compiled import cache_compiled_programs
 from qdpg.tasks.registry import make_task
 
 PATH = Path(__file__).with_suffix(".json")
@@ -43,6 +43,7 @@ SMALL = {
     "stored_steps": 10,
     "critic_steps": 9,
     "greedy_steps": 7,
+    "injected": 3,
     "population": 12,
     "bonus_hidden": (8,),
     "embedding": 4,

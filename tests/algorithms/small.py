@@ -5,7 +5,7 @@ from qdpg.emitters.episodes import join_episodes
 from qdpg.tasks.point_maze import PointMaze
 
 TASK = PointMaze(goal=(-0.95, -0.95), horizon=60)  # a goal in the corner, with no wall before it
-NAMES = ("td3", "sac", "rnd", "diayn", "p3s-td3", "cem-rl", "pga-me")
+NAMES = ("td3", "sac", "rnd", "diayn", "p3s-td3", "cem-rl", "pga-me", "dcrl-me")
 SMALL = {"hidden": (32, 32), "batch_size": 64, "replay_size": 8000, "actor_rate": 3e-4, "critic_rate": 1e-3}
 OWN = {
     "td3": {"start_steps": 400},
@@ -20,6 +20,17 @@ OWN = {
         "initial_policies": 10,
         "critic_steps": 400,
         "cells": (5, 5),
+    },
+    "dcrl-me": {
+        "population": 6,
+        "injected": 2,
+        "initial_policies": 10,
+        "critic_steps": 400,
+        "greedy_steps": 100,
+        "cells": (5, 5),
+        "quality.reward_scale": 0.05,
+        "iso_line.iso_sigma": 0.01,
+        "iso_line.line_sigma": 0.2,
     },
 }
 

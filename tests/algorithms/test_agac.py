@@ -14,6 +14,7 @@ from qdpg.memory.elites import SAVED
 from qdpg.play.acting import Noise, draw_noise
 from qdpg.play.player import make_player
 from qdpg.runs.checkpoint import Checkpoints
+from qdpg.runs.records import Ties
 from qdpg.runs.run import RunConfig, create_run, load_run
 from qdpg.runs.train import Trainer
 from qdpg.tasks.ant_trap import AntTrap
@@ -174,8 +175,8 @@ def test_resumes_exactly_where_it_stopped(tmp_path):
     whole, first, second = (small(3, normalise=True) for _ in range(3))
     advance(whole, PLAYER, 5)
     advance(first, PLAYER, 3)
-    Checkpoints(tmp_path).write(first, {}, {})
-    Checkpoints(tmp_path).restore(second)
+    Checkpoints(tmp_path).write(first, Ties("", first.generation, first.steps, {}, {}), {"all": 0.0})
+    Checkpoints(tmp_path).restore(second, "")
     second.ask()  # leaves no trace
     advance(second, PLAYER, 2)
     assert second.steps == whole.steps

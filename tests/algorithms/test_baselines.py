@@ -10,6 +10,7 @@ from qdpg.learn.climbing import Stopped
 from qdpg.learn.networks import flatten_population
 from qdpg.play.player import make_player
 from qdpg.runs.checkpoint import Checkpoints
+from qdpg.runs.records import Ties
 from qdpg.runs.run import RunConfig, create_run
 from qdpg.runs.train import Trainer
 from qdpg.tasks.ant_trap import AntTrap
@@ -44,8 +45,8 @@ def test_resumes_exactly_where_it_stopped(name, tmp_path):
     whole, first, second = (small(name, seed=3) for _ in range(3))
     advance(whole, player, 8)
     advance(first, player, 5)
-    Checkpoints(tmp_path).write(first, {}, {})
-    Checkpoints(tmp_path).restore(second)
+    Checkpoints(tmp_path).write(first, Ties("", first.generation, first.steps, {}, {}), {"all": 0.0})
+    Checkpoints(tmp_path).restore(second, "")
     with pytest.raises(Stopped):
         second.ask(stop=lambda: True)
     second.ask()  # leaves no trace
@@ -92,6 +93,7 @@ def test_summary_is_table_4():
         "cem-rl": "✓X✓X✓",
         "p3s-td3": "✓✓XX✓",
         "pga-me": "✓X✓✓✓",
+        "dcrl-me": "✓X✓✓✓",
     }
 
 

@@ -211,14 +211,14 @@ def test_only_what_is_symmetric_is_turned():
     transitions = algorithm.replay.view()
     assert fields.minibatches(transitions).quarter_turn == TURN
     assert make_small().emitters[0].minibatches(transitions).quarter_turn == ()
-    assert gradients.weights.tolist() == [0.0, 1.0]
+    assert gradients.weights().tolist() == [0.0, 1.0]
 
 
 def test_the_diversity_gradient_may_have_a_share_of_the_environments_reward():
     quality = Objective(reward_scale=4.0)
     diversity = GradientObjective(reward_scale=3.0)
     algorithm = make_small(quality=quality, diversity=diversity, reward_share=0.5)
-    assert algorithm.emitters[1].weights.tolist() == [2.0, 3.0]
+    assert algorithm.emitters[1].weights().tolist() == [2.0, 3.0]
     minibatches = algorithm.emitters[0].minibatches(algorithm.replay.view())
     assert minibatches.weights.tolist() == [2.0, 3.0]
     assert not minibatches.unit

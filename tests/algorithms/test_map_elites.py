@@ -137,7 +137,7 @@ def test_settings_that_make_no_sense_are_refused(change, name, sentence):
 
 @pytest.mark.parametrize("setting", ["population", "initial_policies"])
 def test_an_empty_generation_is_refused(setting):
-    with pytest.raises(UserError, match=f"{setting}.* must be at least 1, not 0"):
+    with pytest.raises(UserError, match=f"{setting}.* must be .*, not 0"):
         make_config("map-elites", "tuned", "point-maze", {setting: 0})
 
 

@@ -336,7 +336,7 @@ def test_an_ablation_climbs_one_objective_with_all_its_offspring(name, objective
     algorithm = make_small(name=name)
     (emitter,) = algorithm.emitters
     assert (emitter.size, emitter.learner) == (5, objective)
-    assert emitter.weights.tolist() == {"quality": [1, 0], "diversity": [0, 1], "sum": [1, 1]}[objective]
+    assert list(emitter.rewards) == {"quality": [1, 0], "diversity": [0, 1], "sum": [1, 1]}[objective]
     assert (algorithm.visited is None) == (name == "q-pg")
 
 

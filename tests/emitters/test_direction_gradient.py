@@ -14,7 +14,7 @@ LEARNER = NETWORKS.init_learner(jax.random.key(4), SETTINGS, with_greedy=True, f
 
 def make_emitter(size, rate_range=0.0, pressure=1.0):
     objective = GradientObjective(rate_range=rate_range, selection_pressure=pressure)
-    return DirectionGradient("diversity", objective, jnp.array([0.0, 1.0]), size, NETWORKS, SETTINGS, 5 * STEPS)
+    return DirectionGradient("diversity", objective, lambda: jnp.array([0.0, 1.0]), size, NETWORKS, SETTINGS, 5 * STEPS)
 
 
 def test_copies_climb_the_critics_to_where_novelty_grows():

@@ -8,8 +8,10 @@ from qdpg.emitters.objective import GradientObjective
 from qdpg.emitters.policy_gradient import PolicyGradient
 from qdpg.learn.networks import apply_mlp, flatten_population
 from qdpg.learn.td3 import init_actors
-from qdpg.learn.transitions import UniformMinibatches
+from qdpg.learn.transitions import REWARD, UniformMinibatches, scale_observations
+from qdpg.memory.replay import Replay
 from qdpg.tasks.ant_trap import AntTrap
+from qdpg.tasks.point_maze import PointMaze
 
 
 def emitter(greedy_steps=3):
@@ -46,7 +48,7 @@ def test_a_policy_does_the_same_with_scaled_observations_as_it_does_with_real_on
 def test_without_a_scale_nothing_changes():
     policies = make_elites(3).policies(np.array([0]))
     assert_same(NETWORKS.for_play(NETWORKS.for_learning(policies)), policies)
-    assert NETWORKS.static_scale == ()
+    assert NETWORKS.scaling is None
 
 
 def test_learning_rates_are_spread_below_the_largest_one():
@@ -79,3 +81,47 @@ def test_critics_that_are_climbed_stand_still():
 @pytest.mark.parametrize("steps", [0, 3])
 def test_only_an_objective_with_greedy_steps_has_a_greedy_actor(steps):
     assert (emitter(steps).init(jax.random.key(0)).greedy is None) == (steps == 0)
+
+
+def filled_replay(networks, rewards=(1.0, 3.0)):
+    """A replay memory of two states on point-maze, with these rewards."""
+    replay = Replay(10, 2, 2, 2)
+    rows = np.zeros((3, 7), np.float32)
+    rows[:, :2] = [[1.0, -4.0], [3.0, 4.0], [9.0, 9.0]]
+    rows[:2, REWARD] = rewards
+    replay.insert_rows(rows, np.zeros((3, 2), np.float32), np.array([True, True, False]))
+    replay.index()
+    networks.look(replay, np.array([0.3, -0.4]))
+    return replay
+
+
+def test_what_is_in_the_replay_memory_says_how_networks_see():
+    networks = Networks(PointMaze().spec, (8,), scaled="learned")
+    assert networks.middle.tolist() == [0.0, 0.0]
+    assert networks.scale.tolist() == [1.0, 1.0]
+    filled_replay(networks)
+    assert networks.middle.tolist() == [2.0, 0.0]  # of the states that have a successor
+    assert networks.scale.tolist() == [1.0, 4.0]
+    policy = make_elites(3, networks=Networks(PointMaze().spec, (8,)), cells=(1, 1)).policies(np.array([0]))
+    seen = np.random.default_rng(0).normal(size=(5, 2)).astype(np.float32)
+    learns = networks.for_learning(policy)
+    alone, scaled, again = (
+        jax.tree.map(lambda leaf: leaf[0], each) for each in (policy, learns, networks.for_play(learns))
+    )
+    as_seen = scale_observations(seen, networks.scaling)
+    np.testing.assert_allclose(as_seen, (seen - networks.middle) / networks.scale, rtol=1e-6)
+    np.testing.assert_allclose(apply_mlp(alone, seen), apply_mlp(scaled, as_seen), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(apply_mlp(alone, seen), apply_mlp(again, seen), rtol=1e-5, atol=1e-6)
+
+
+def test_rewards_are_divided_by_their_typical_size():
+    networks = Networks(PointMaze().spec, (8,), scaled="learned")
+    filled_replay(networks)
+    np.testing.assert_allclose(networks.units, [5**0.5, (0.25 / 2) ** 0.5])
+    objective = GradientObjective(discount=0.9, reward_scale=2.0)
+    np.testing.assert_allclose(networks.weights(objective, (1.0, 0.0)), [2.0 / 5**0.5, 0.0], rtol=1e-6)
+    filled_replay(networks, rewards=(0.0, 0.0))
+    assert networks.units[0] == 1.0  # nothing to divide by
+    plain = Networks(PointMaze().spec, (8,))
+    filled_replay(plain)
+    assert plain.weights(objective, (1.0, 0.5)).tolist() == [2.0, 1.0]

@@ -128,8 +128,9 @@ def test_rewards_are_scaled_and_novelty_alone_is_shaped_in_minibatches():
         ((1.0, 1.0), [20, 20], 0.9),
     ):
         emitter = make_emitter(objective, rewards)
-        assert emitter.weights.tolist() == weights
-        assert emitter.shaping == shaping
+        minibatches = emitter._minibatches(make_context(emitter).transitions)
+        assert minibatches.weights.tolist() == weights
+        assert minibatches.shaping == shaping
 
 
 def test_it_stops_when_it_is_to_stop():

@@ -8,7 +8,7 @@ import pytest
 from qdpg.learn.directions import LONGEST, NovelDirections, RandomDirections, draw_directions, turn_quarters
 from qdpg.learn.networks import apply_mlp, init_population
 from qdpg.learn.td3 import TD3Settings, improve, init_actors, init_critics
-from qdpg.learn.transitions import CONTINUES, UniformMinibatches, draw_slots
+from qdpg.learn.transitions import CONTINUES, Scaling, UniformMinibatches, draw_slots
 from qdpg.memory.replay import Replay
 
 KEY = jax.random.key(3, impl="rbg")
@@ -64,7 +64,8 @@ def test_novel_directions_are_where_novelty_grows(replay):
 
 @pytest.mark.parametrize("kind", [RandomDirections, NovelDirections])
 def test_observations_are_scaled_and_directions_are_not(replay, kind):
-    plain, scaled = draw(kind(replay.view(), WEIGHTS)), draw(kind(replay.view(), WEIGHTS, (2.0, 0.5)))
+    scaling = Scaling(jnp.array([0.5, 2.0]), jnp.zeros(2))
+    plain, scaled = draw(kind(replay.view(), WEIGHTS)), draw(kind(replay.view(), WEIGHTS, scaling))
     factors = np.array([0.5, 2.0, 1.0, 1.0, 1.0, 1.0])
     np.testing.assert_array_equal(scaled.pair, plain.pair * factors)
     np.testing.assert_array_equal(scaled.observation, plain.observation * factors[:4])
@@ -84,7 +85,15 @@ def test_quarters_of_a_minibatch_are_turned(replay):
     """Turned four times, all is as before; turned once, x becomes y and y becomes -x; rewards stay."""
     turn = (((1, -1), (0, 1)), ((1, -1), (0, 1)))
     plain, turned = (
-        draw(RandomDirections(replay.view(), jnp.array([0.0, 2.0]), (2.0, 2.0), unit=True, quarter_turn=each))
+        draw(
+            RandomDirections(
+                replay.view(),
+                jnp.array([0.0, 2.0]),
+                Scaling(jnp.full(2, 0.5), jnp.zeros(2)),
+                unit=True,
+                quarter_turn=each,
+            )
+        )
         for each in ((), turn)
     )
     np.testing.assert_array_equal(turned.reward, plain.reward)

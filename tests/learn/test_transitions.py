@@ -10,6 +10,7 @@ from qdpg.learn.transitions import (
     CONTINUES,
     NOVELTY,
     REWARD,
+    Scaling,
     UniformMinibatches,
     WithBonus,
     draw_slots,
@@ -98,7 +99,7 @@ def test_bonus_is_added_to_the_reward(replay):
 
 
 def test_bonuses_see_observations_as_networks_do(replay):
-    scaled = UniformMinibatches(replay.view(), jnp.zeros(2), (2.0, 0.5))
+    scaled = UniformMinibatches(replay.view(), jnp.zeros(2), Scaling(jnp.array([0.5, 2.0]), jnp.zeros(2)))
     more = draw(WithBonus(scaled, lambda states: states[..., 1]))
     np.testing.assert_array_equal(more.reward, draw(scaled).following[..., 1])
 
@@ -125,7 +126,7 @@ def test_batches_hold_the_novelty_shaped(replay):
 
 def test_networks_see_scaled_observations(replay):
     plain = draw(UniformMinibatches(replay.view(), QUALITY))
-    scaled = draw(UniformMinibatches(replay.view(), QUALITY, (2.0, 0.5)))
+    scaled = draw(UniformMinibatches(replay.view(), QUALITY, Scaling(jnp.array([0.5, 2.0]), jnp.zeros(2))))
     factors = np.array([0.5, 2.0])
     np.testing.assert_array_equal(scaled.pair, plain.pair * np.append(factors, [1.0, 1.0]))
     for name in ("observation", "following"):

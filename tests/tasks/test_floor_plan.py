@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from qdpg.errors import UserError
 from qdpg.tasks import floor_plan
 from qdpg.tasks.floor_plan import draw_floor, draw_task, pull_field, render_frame
-from qdpg.tasks.registry import BUILT_IN, make_task
+from qdpg.tasks.registry import PAPER_TASKS, make_task
 from qdpg.tasks.task import Box, Floor, TaskSpec
 
 # 200 x 100 metres; with the margin of 4 m a frame of 416 x 216 pixels has two pixels per metre.
@@ -144,7 +144,7 @@ def test_arrows_are_drawn_outside_walls_and_never_inside() -> None:
         assert not changed[rows, columns].any()
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", PAPER_TASKS)
 def test_pull_field_of_the_built_in_tasks(name: str) -> None:
     floor = make_task(name).spec.floor
     assert floor is not None
@@ -170,7 +170,7 @@ def test_no_pull_no_arrows() -> None:
     assert is_colour(canvas_pixels(floor, pull=True), "white").all()
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", PAPER_TASKS)
 def test_draw_task_explains_itself(name: str) -> None:
     spec = make_task(name).spec
     figure = draw_task(spec)

@@ -175,7 +175,7 @@ def test_actions_fill_the_environments_own_box() -> None:
         ({"env": Silent}, "has no state descriptor: name the observations.*task.descriptor=0,1"),
         ({"descriptor": (0, 4)}, "indices of the 4 observations of Walk, from 0 to 3"),
         ({"descriptor": ("x", "y")}, "descriptor is .*but must hold indices"),
-        ({"descriptor": "xy"}, "descriptor is 'xy', but must hold indices"),
+        ({"descriptor": "xy"}, "no ready-made descriptor 'xy'"),
         ({"descriptor": ()}, "but must hold indices"),
         ({"low": None}, "lacks the bounds of its 2 descriptors; give low and high.*task.low=-1,-1"),
         ({"high": None}, "lacks the bounds of its 2 descriptors"),

@@ -135,12 +135,12 @@ class Counted:
     @property
     def generation(self) -> int:
         """Generations told so far."""
-        return self._state.generation
+        return int(self._state.generation)
 
     @property
     def steps(self) -> int:
         """Environment steps told so far."""
-        return self._state.steps
+        return int(self._state.steps)
 
 
 @runtime_checkable

@@ -9,7 +9,9 @@ policy that they train goes in any direction; direction fields make many policie
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -28,7 +30,7 @@ from qdpg.emitters.fields import FIELD, DirectionFields
 from qdpg.emitters.iso_line import IsoLine
 from qdpg.emitters.learner import Networks
 from qdpg.emitters.policy_gradient import PolicyGradient
-from qdpg.learn.directions import RandomDirections
+from qdpg.learn.directions import Movement, RandomDirections, Ranges
 from qdpg.learn.networks import take_policies
 from qdpg.learn.td3 import TD3Settings
 from qdpg.learn.transitions import Transitions
@@ -42,7 +44,7 @@ SETTLED = "settled"  # extra field of elites
 
 def make_networks(spec: TaskSpec, config: Config) -> Networks:
     """Policies that end in a linear layer, and see scaled observations where the task declares their sizes."""
-    return Networks(spec, config.hidden, "linear", scaled=bool(spec.observation_scale))
+    return Networks(spec, config.hidden, "linear", "learned" if config.normalised else bool(spec.observation_scale))
 
 
 def make_emitters(networks: Networks, fields: DirectionFields, config: Config) -> list[Emitter]:
@@ -50,12 +52,18 @@ def make_emitters(networks: Networks, fields: DirectionFields, config: Config) -
     varied = round(config.iso_line.share * config.population)
     emitters: list[Emitter] = []
     if config.direction_fields:
-        diversity, scale = config.diversity, networks.static_scale
-        turn = networks.spec.quarter_turn if config.symmetry_augmentation else ()
-        weights = jnp.array([config.reward_share * config.quality.reward_scale, diversity.reward_scale])
+        diversity, spec = config.diversity, networks.spec
+        turn = spec.quarter_turn if config.symmetry_augmentation else ()
+        ranges, of_mean = directions_of(spec, config)
+
+        def weights() -> jax.Array:
+            reward, _ = networks.weights(config.quality, (config.reward_share, 0.0))
+            _, movement = networks.weights(diversity, (0.0, 1.0))
+            return jnp.array([reward, movement])
 
         def minibatches(transitions: Transitions) -> RandomDirections:
-            return RandomDirections(transitions, weights, scale, config.unit_directions, turn)
+            scaling, unit = networks.scaling, config.unit_directions
+            return RandomDirections(transitions, weights(), scaling, ranges, of_mean, unit, turn)
 
         settings = engine_settings(
             TD3Settings, config, discount=diversity.discount, action_bound=diversity.action_bound
@@ -63,7 +71,7 @@ def make_emitters(networks: Networks, fields: DirectionFields, config: Config) -
         number, steps = config.direction_gradients, config.greedy_steps
         emitters = [
             DirectionField("diversity", config.direction_fields, fields, settings, minibatches, diversity),
-            DirectionGradient("diversity", diversity, weights, number, networks, settings, steps),
+            DirectionGradient("diversity", diversity, weights, number, networks, settings, steps, ranges),
         ]
     quality = config.quality
     settings = engine_settings(TD3Settings, config, discount=quality.discount, action_bound=quality.action_bound)
@@ -80,6 +88,12 @@ def make_emitters(networks: Networks, fields: DirectionFields, config: Config) -
     return emitters
 
 
+def directions_of(spec: TaskSpec, config: Config) -> tuple[Ranges, bool]:
+    """In what ranges descriptors are measured, and whether their mean is to move: see `RandomDirections`."""
+    ranges = tuple(zip(spec.descriptor_low, spec.descriptor_high, strict=True)) if config.normalised else ()
+    return ranges, config.normalised and spec.behaviour == "mean"
+
+
 class DCQDPG(QDPG):
     """DC-QD-PG."""
 
@@ -89,7 +103,8 @@ class DCQDPG(QDPG):
         """Start with empty memories and fresh critics; see `QDPG` for the arguments."""
         check_directions(spec, config, name)
         networks = make_networks(spec, config)
-        self.fields = DirectionFields(networks, config.field_mutation and config.direction_fields > 0)
+        keeps_weights = config.field_mutation and config.direction_fields > 0
+        self.fields = DirectionFields(networks, keeps_weights, any_length=config.normalised)
         extra_fields = self.fields.extra_fields() if config.direction_fields else {}
         extra_fields |= {SETTLED: 1} if config.settled else {}
         self._start(networks, config, seed, name, make_emitters(networks, self.fields, config), extra_fields)
@@ -104,6 +119,7 @@ class DCQDPG(QDPG):
 
     def ask(self, stop: Callable[[], bool] = never) -> Generation:
         """As in QD-PG, after a warm-up."""
+        self.networks.look(self.replay, self.diversity_rewards())
         if self.generation and self.steps < self.config.warm_up_steps:
             return self.warm_up(stop)
         return super().ask(stop)
@@ -116,26 +132,39 @@ class DCQDPG(QDPG):
         """
         rng, number = np.random.default_rng([self.seed, self.generation]), WARM_UP_EPISODES
         fields, learned = self.fields.constant(rng, 2 * number), dict(self._state.learners)
-        with self.clock.time("gradients"):
-            for emitter in self.emitters:
-                if isinstance(emitter, DirectionField | PolicyGradient):
-                    context = self.context(emitter.learner, self.replay.view(), stop)
-                    learned[emitter.learner] = emitter.train(context)
+        training = [each for each in self.emitters if isinstance(each, DirectionField | PolicyGradient)]
+        transitions = self.replay.view()
+        with self.clock.time("gradients"), ThreadPoolExecutor(len(training)) as pool:
+            # Side by side, each with a learner of its own.
+            for emitter, result in [
+                (each, pool.submit(each.train, self.context(each.learner, transitions, stop))) for each in training
+            ]:
+                learned[emitter.learner] = result.result()
         policies = self.fields.follow(learned["diversity"], fields)
         self.check(learned, policies)
         exploring, guides = (take_policies(policies, rows) for rows in (slice(number), slice(number, None)))
         episodes = make_episodes(exploring, draw_seeds(rng, number), self.config.diversity.exploration_noise)
-        lengths, own_steps = np.full(number, self.config.roll_in_steps), self.config.roll_in_steps
+        if self.config.roll_in_steps:
+            lengths, own_steps = np.full(number, self.config.roll_in_steps), self.config.roll_in_steps
+            episodes = roll_in(episodes, guides, lengths, own_steps, rng)
         nobody = make_episodes(take_policies(policies, slice(0)), np.zeros(0, np.int64))
-        return self._generation(nobody, roll_in(episodes, guides, lengths, own_steps, rng), learned, {})
+        return self._generation(nobody, episodes, learned, {})
 
     def refresh_novelty(self) -> None:
         """Find out in which direction novelty grows at every stored state."""
-        if self.visited is None or not self.config.direction_fields:
+        if self.visited is None or not self.config.direction_gradients:
             return
         with self.clock.time("novelty"):
             slots = self.replay.playable_slots()
             self.replay.set_novelty_gradients(slots, self.visited.novelty_gradient(self.replay.descriptors[slots]))
+
+    def diversity_rewards(self) -> np.ndarray:
+        """How far ψ moves in the replay memory along each axis."""
+        slots, (ranges, of_mean) = self.replay.playable_slots(), directions_of(self.spec, self.config)
+        if not self.config.normalised or not len(slots):
+            return np.zeros(0)
+        before, after = (self.replay.descriptors[each] for each in (slots, (slots + 1) % self.replay.capacity))
+        return Movement(ranges, of_mean).gain(before, after)
 
     def transitions(self) -> Transitions:
         """The replay memory, stratified by the cells of the archive if that is wanted."""

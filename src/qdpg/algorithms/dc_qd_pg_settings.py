@@ -20,8 +20,8 @@ from qdpg.tasks.task import TaskSpec
 class Config(VisitedSettings, TD3Options):
     """Settings of DC-QD-PG. The defaults are those of a task that no preset names.
 
-    Policies end in a linear layer, learning networks see scaled observations where the task declares their sizes, and
-    each objective has a greedy actor.
+    Policies end in a linear layer, and each objective has a greedy actor. Learning networks see scaled observations
+    where the task declares their sizes.
 
     Attributes:
         population: Offspring per generation; what the others leave climbs for quality.
@@ -36,6 +36,10 @@ class Config(VisitedSettings, TD3Options):
         direction_fields: Offspring that are the greedy direction-conditioned policy with a direction field each.
         direction_gradients: Offspring that are copies of elites, improved in the direction in which novelty grows.
         field_mutation: Whether some of the `direction_fields` are elites' own networks with another field.
+        normalised: Whether networks that learn see observations normalised by what is in the replay memory, rewards
+            divided by their typical size there, and descriptors from -1 to 1. Directions then have any length up to
+            1.75: the longer w is, the more movement counts beside the environment's reward. Where behaviour is the mean
+            of ψ, the movement is that of the mean.
         unit_directions: Whether only the direction of w counts: to go there is then worth the same however long w is,
             and policies do not stand still where a field is weak.
         symmetry_augmentation: Whether quarters of each minibatch are seen as if all had happened one, two and three
@@ -44,7 +48,7 @@ class Config(VisitedSettings, TD3Options):
         warm_up_steps: Environment steps, from the start, in which the greedy actors only learn: all episodes
             explore, straight on in one direction and, after at most `roll_in_steps`, in another.
         roll_in_steps: An elite acts first in exploration episodes, through a part of its own episode; then the greedy
-            actor acts for so many steps.
+            actor acts for so many steps. 0: the greedy actor acts from the start to the end.
         settled: How near to its end, as a share of the descriptors' range, an episode has settled if it stays there.
             Elites then guide others only before they have settled, and exploration episodes are stored only up to
             `stored_steps` after they have. 0 makes no such difference.
@@ -71,11 +75,12 @@ class Config(VisitedSettings, TD3Options):
     direction_fields: CountOrNone = 5
     direction_gradients: CountOrNone = 1
     field_mutation: bool = False
+    normalised: bool = False
     unit_directions: bool = False
     symmetry_augmentation: bool = False
     reward_share: NotNegative = 1.0
     warm_up_steps: CountOrNone = 150_000
-    roll_in_steps: Count = 200
+    roll_in_steps: CountOrNone = 200
     settled: Share = 0.0
     noise_correlation: Correlation = 0.9
     visited_threshold: NotNegative = 1 / SPAN["ant-trap"]

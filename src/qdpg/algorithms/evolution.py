@@ -30,14 +30,7 @@ from qdpg.algorithms.evolution_parts import Config, Start, State, Step
 from qdpg.emitters.episodes import make_episodes
 from qdpg.errors import DivergedError, UserError
 from qdpg.learn.climbing import Stopped
-from qdpg.learn.es import (
-    Source,
-    ascend,
-    blend_ranks,
-    estimate_gradient,
-    init_optimiser,
-    perturb,
-)
+from qdpg.learn.es import Perturbations, Source, ascend, blend_ranks, estimate_gradient, init_optimiser
 from qdpg.learn.networks import (
     MLP,
     flatten_population,
@@ -49,6 +42,7 @@ from qdpg.learn.normaliser import ObservationStats, fold, no_stats, unfold
 from qdpg.memory.elites import Elites
 from qdpg.memory.visited import Visited
 from qdpg.play.acting import Noise
+from qdpg.play.judging import join_outcomes, judge
 from qdpg.play.player import Player
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import TaskSpec
@@ -183,22 +177,18 @@ class EvolutionStrategy(Counted, ABC):
     ) -> tuple[np.ndarray, np.ndarray, Tried]:
         """Play all perturbations, a chunk at a time; return fitness [2n], behaviours [2n, D] and how much it was."""
         assert self.player is not None, "an evolution strategy needs a player"
-        config, centre = self.config, self._centre(start)
+        config = self.config
         seeds = rng.integers(2**31, size=config.pairs)  # a pair starts alike, so that only its policies differ
-        fitness, behaviours, steps = [], [], 0
-        for first in range(0, config.pairs, config.chunk // 2):
-            pairs = np.arange(first, min(first + config.chunk // 2, config.pairs))
-            with self.clock.time("gradients"):
-                population = self._plain(perturb(centre, config.sigma, self._source, pairs))
-            rollouts = self.player.play(
-                population, np.repeat(seeds[pairs], 2), noise=Noise(config.action_noise), record=False
-            )
-            fitness.append(rollouts.fitness)
-            behaviours.append(rollouts.behaviours)
-            steps += rollouts.steps
+        centre = unflatten_population(self._centre(start)[None], self.template)
+        policies = Perturbations(centre, config.sigma, self._source, self._state.observed)
+        noise, chunk = Noise(config.action_noise), config.chunk - config.chunk % 2
+        parts = []
+        for part in judge(self.player, policies, np.repeat(seeds, 2), noise=noise, chunk=chunk):
+            parts.append(part)
             if stop():
                 raise Stopped
-        return np.concatenate(fitness), np.concatenate(behaviours), Tried(2 * config.pairs, steps)
+        played = join_outcomes(parts)
+        return played.fitness, played.behaviours, Tried(2 * config.pairs, played.steps)
 
     def _propose(
         self, policies: np.ndarray, rng: np.random.Generator, step: Step | None = None, tried: Tried = NOTHING

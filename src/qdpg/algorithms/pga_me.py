@@ -6,16 +6,19 @@ actor lives on from generation to generation and is played in each.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
+
 from qdpg.algorithms.algorithm import Family, Generation
-from qdpg.algorithms.archive import ArchiveAlgorithm
+from qdpg.algorithms.archive import ArchiveAlgorithm, never
 from qdpg.algorithms.pieces import engine_settings
 from qdpg.algorithms.qd_pg_checks import check_settings, find_idle, footprint
 from qdpg.emitters.emitter import Emitter
 from qdpg.emitters.iso_line import IsoLine, IsoLineShare
-from qdpg.emitters.learner import Networks
+from qdpg.emitters.learner import Networks, Scaled
 from qdpg.emitters.objective import GradientObjective
 from qdpg.emitters.policy_gradient import PolicyGradient
 from qdpg.learn.td3 import TD3Options, TD3Settings
@@ -34,6 +37,7 @@ class Config(TD3Options):
         population: Offspring per generation.
         initial_policies: Random policies to start from.
         hidden: Hidden layers of policies and critics.
+        scaled: Whether networks that learn see scaled observations; see QD-PG.
         replay_size: Rows of the replay memory.
         cells: Cells per dimension of the archive, or one number for a centroidal Voronoi tessellation.
         archive: Whether elites must last.
@@ -47,6 +51,7 @@ class Config(TD3Options):
     population: Count = 100
     initial_policies: Count = 500
     hidden: Widths = (256, 256)
+    scaled: Scaled = False
     replay_size: Count = 1_000_000
     cells: Cells = (5, 5)
     critic_steps: Count = 300
@@ -121,9 +126,14 @@ class PGAME(ArchiveAlgorithm):
     def __init__(self, spec: TaskSpec, config: Config, seed: int, name: str = "pga-me") -> None:
         """Start with empty memories and fresh critics; see `ArchiveAlgorithm` for the arguments."""
         check_settings(spec, config, name)
-        networks = Networks(spec, config.hidden)
+        networks = Networks(spec, config.hidden, scaled=config.scaled)
         super().__init__(networks, config, seed, name, make_emitters(networks, config))
-        self.replay = Replay(config.replay_size, spec.observation_size, spec.action_size, spec.descriptor_size)
+        self.replay = Replay(config.replay_size, len(networks.scale), spec.action_size, spec.descriptor_size)
+
+    def ask(self, stop: Callable[[], bool] = never) -> Generation:
+        """As all archive algorithms, with what the replay memory says about observations and rewards."""
+        self.networks.look(self.replay, np.zeros(0))
+        return super().ask(stop)
 
     def gradient_steps(self) -> int:
         """Always as many."""

@@ -22,6 +22,7 @@ from qdpg.emitters.iso_line import IsoLine
 from qdpg.emitters.learner import Networks
 from qdpg.emitters.policy_gradient import PolicyGradient
 from qdpg.learn.td3 import TD3Settings
+from qdpg.learn.transitions import NOVELTY
 from qdpg.memory.compatibility import episode_novelty
 from qdpg.memory.replay import Replay
 from qdpg.memory.storing import rewards_for_critics, sub_trajectories, whole_episodes
@@ -85,6 +86,7 @@ class QDPG(ArchiveAlgorithm):
         if self.generation == 0:
             return self.first_generation(rng)  # N initial actors
         self.refresh_novelty()  # Compute fresh novelty rewards
+        self.networks.look(self.replay, self.diversity_rewards())
         # Sample generation in grid; sample batches of transitions in replay buffer; update half the generation for
         # diversity, the other half for quality; update diversity and quality critics: `PolicyGradient` does all of it.
         offspring = self.emit(rng, stop)
@@ -117,6 +119,10 @@ class QDPG(ArchiveAlgorithm):
             novelty = self.visited.novelty(self.replay.descriptors[slots], self.config.novelty)
             self.replay.set_novelty(slots, novelty - objective.reward_offset)
 
+    def diversity_rewards(self) -> np.ndarray:
+        """Of what is in the replay memory, for those who want to know their typical size."""
+        return self.replay.rows[self.replay.playable_slots(), NOVELTY]
+
     def gradient_steps(self) -> int:
         """So many for each transition that the last generation left."""
         return int(self._state.last_steps * self.config.gradient_steps_ratio)
@@ -145,4 +151,6 @@ class QDPG(ArchiveAlgorithm):
             self.visited.set(state["visited"])
 
 
-FAMILIES = {name: Family(kind, preset, footprint, QDPG, find_idle) for name, kind in CONFIGS.items()}
+QD_PG, QD_PG_SUM, D_PG, Q_PG = (
+    Family(CONFIGS[name], preset, footprint, QDPG, find_idle) for name in ("qd-pg", "qd-pg-sum", "d-pg", "q-pg")
+)

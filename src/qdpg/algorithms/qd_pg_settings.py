@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from qdpg.emitters.iso_line import IsoLineShare
+from qdpg.emitters.learner import Scaled
 from qdpg.emitters.objective import Objective
 from qdpg.learn.td3 import TD3Options
 from qdpg.memory.reevaluated import ArchiveSettings
@@ -56,6 +57,7 @@ class SharedSettings(TD3Options):
         stored_steps: How many successive steps of each candidate's episode enter the replay memory, and of exploration
             episodes what came after their roll-in; see `sub_trajectories`. 0 stores all of them, as the paper does.
         scaled: Whether networks that learn see observations divided by the task's typical sizes (`observation_scale`).
+            "learned": normalised by what is in the replay memory, and rewards divided by their typical size there.
         output: What policies end in: a tanh, as in TD3, or "linear", clipped to the actions' range; they then climb by
             inverting gradients.
         candidate_noise: σ of the action noise in the episodes that policies are judged by (not given).
@@ -79,7 +81,7 @@ class SharedSettings(TD3Options):
     replay_size: Count = 1_000_000
     gradient_steps_ratio: NotNegative = 4.0
     stored_steps: CountOrNone = 0
-    scaled: bool = False
+    scaled: Scaled = False
     output: Literal["tanh", "linear"] = "tanh"
     candidate_noise: NotNegative = 0.0
     noise_correlation: Correlation = 0.0

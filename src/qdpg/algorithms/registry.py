@@ -5,34 +5,26 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import functools
+import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from qdpg.algorithms import (
-    agac,
-    cem_rl,
-    dc_qd_pg,
-    diayn,
-    map_elites,
-    me_es,
-    ns_es,
-    p3s_td3,
-    pga_me,
-    qd_pg,
-    rnd,
-    sac,
-    td3,
-)
-from qdpg.algorithms.algorithm import PRESETS, Algorithm, Family, Footprint
 from qdpg.errors import UserError
 from qdpg.options import replace_options
-from qdpg.tasks.task import TaskSpec
+from qdpg.plugins import find_plugins, import_named
+
+if TYPE_CHECKING:
+    from qdpg.algorithms.algorithm import Algorithm, Family, Footprint
+    from qdpg.tasks.task import TaskSpec
 
 
 @dataclass(frozen=True)
 class Entry:
-    """An algorithm, with the columns of the paper's summary (its Table 4)."""
+    """An algorithm, with the columns of the paper's summary (its Table 4).
+
+    `source` is the module that has its code, imported only when it is used, with the name of its `Family` there.
+    """
 
     title: str
     quality_gradient: bool
@@ -40,33 +32,41 @@ class Entry:
     quality_selection: bool
     diversity_selection: bool
     collection: bool
-    family: Family
+    source: str
+
+    @property
+    def family(self) -> Family:
+        """Its code and the type of its settings."""
+        module, _, name = self.source.partition(":")
+        found: Family = getattr(importlib.import_module(f"qdpg.algorithms.{module}"), name or "FAMILY")
+        return found
 
     def summary(self) -> dict[str, str | bool]:
         """Title and columns by name."""
-        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "family"}
+        return {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "source"}
 
 
 ALGORITHMS = {
-    "qd-pg": Entry("Quality-Diversity Policy Gradient", True, True, True, True, True, qd_pg.FAMILIES["qd-pg"]),
-    "qd-pg-sum": Entry("QD-PG on the sum of both rewards", True, True, True, True, True, qd_pg.FAMILIES["qd-pg-sum"]),
-    "d-pg": Entry("QD-PG with the diversity gradient only", False, True, True, True, True, qd_pg.FAMILIES["d-pg"]),
-    "q-pg": Entry("QD-PG with the quality gradient only", True, False, True, True, True, qd_pg.FAMILIES["q-pg"]),
-    "dc-qd-pg": Entry("Direction-conditioned QD-PG", True, True, True, True, True, dc_qd_pg.FAMILY),
-    "td3": Entry("Twin Delayed DDPG", True, False, False, False, False, td3.FAMILY),
-    "sac": Entry("Soft actor-critic", True, False, False, False, False, sac.FAMILY),
-    "rnd": Entry("TD3 with random network distillation", True, True, False, False, False, rnd.FAMILY),
-    "diayn": Entry("Skills that can be told apart, with SAC", False, True, False, False, False, diayn.FAMILY),
-    "agac": Entry("Adversarially Guided Actor-Critic", True, True, False, False, False, agac.FAMILY),
-    "cem-rl": Entry("Cross-entropy method with policy gradients", True, False, True, False, True, cem_rl.FAMILY),
-    "p3s-td3": Entry("Population-guided parallel policy search", True, True, False, False, True, p3s_td3.FAMILY),
-    "pga-me": Entry("Policy Gradient Assisted MAP-Elites", True, False, True, True, True, pga_me.FAMILY),
-    "map-elites": Entry("MAP-Elites on a grid", False, False, True, True, True, map_elites.FAMILY),
-    "cvt-map-elites": Entry("MAP-Elites on a Voronoi tessellation", False, False, True, True, True, map_elites.FAMILY),
-    "me-es": Entry("MAP-Elites with evolution strategies", False, False, True, True, True, me_es.FAMILY),
-    "ns-es": Entry("Novelty search with evolution strategies", False, False, False, True, True, ns_es.FAMILY),
-    "nsr-es": Entry("NS-ES with fitness and novelty in equal parts", False, False, True, True, True, ns_es.FAMILY),
-    "nsra-es": Entry("NS-ES with an adaptive part of fitness", False, False, True, True, True, ns_es.FAMILY),
+    "qd-pg": Entry("Quality-Diversity Policy Gradient", True, True, True, True, True, "qd_pg:QD_PG"),
+    "qd-pg-sum": Entry("QD-PG on the sum of both rewards", True, True, True, True, True, "qd_pg:QD_PG_SUM"),
+    "d-pg": Entry("QD-PG with the diversity gradient only", False, True, True, True, True, "qd_pg:D_PG"),
+    "q-pg": Entry("QD-PG with the quality gradient only", True, False, True, True, True, "qd_pg:Q_PG"),
+    "dc-qd-pg": Entry("Direction-conditioned QD-PG", True, True, True, True, True, "dc_qd_pg"),
+    "td3": Entry("Twin Delayed DDPG", True, False, False, False, False, "td3"),
+    "sac": Entry("Soft actor-critic", True, False, False, False, False, "sac"),
+    "rnd": Entry("TD3 with random network distillation", True, True, False, False, False, "rnd"),
+    "diayn": Entry("Skills that can be told apart, with SAC", False, True, False, False, False, "diayn"),
+    "agac": Entry("Adversarially Guided Actor-Critic", True, True, False, False, False, "agac"),
+    "cem-rl": Entry("Cross-entropy method with policy gradients", True, False, True, False, True, "cem_rl"),
+    "p3s-td3": Entry("Population-guided parallel policy search", True, True, False, False, True, "p3s_td3"),
+    "pga-me": Entry("Policy Gradient Assisted MAP-Elites", True, False, True, True, True, "pga_me"),
+    "dcrl-me": Entry("Descriptor-conditioned RL MAP-Elites", True, False, True, True, True, "dcrl_me"),
+    "map-elites": Entry("MAP-Elites on a grid", False, False, True, True, True, "map_elites"),
+    "cvt-map-elites": Entry("MAP-Elites on a Voronoi tessellation", False, False, True, True, True, "map_elites"),
+    "me-es": Entry("MAP-Elites with evolution strategies", False, False, True, True, True, "me_es"),
+    "ns-es": Entry("Novelty search with evolution strategies", False, False, False, True, True, "ns_es"),
+    "nsr-es": Entry("NS-ES with fitness and novelty in equal parts", False, False, True, True, True, "ns_es"),
+    "nsra-es": Entry("NS-ES with an adaptive part of fitness", False, False, True, True, True, "ns_es"),
 }
 DEFAULTS = {"ant-trap": "dc-qd-pg", "ant-maze": "dc-qd-pg"}  # what is better there; see docs/results
 
@@ -76,30 +76,64 @@ def default_algorithm(task: str) -> str:
     return DEFAULTS.get(task, "qd-pg")
 
 
-def make_config(algorithm: str, preset: str, task: str, settings: Mapping[str, Any]) -> Any:
+def find_family(algorithm: str) -> Family:
+    """Return the code of `algorithm` and the type of its settings.
+
+    Args:
+        algorithm: One of ours, one that an installed package offers, or `module:Class` in a file of the user's.
+
+    Raises:
+        UserError: There is no such algorithm.
+    """
+    if algorithm in ALGORITHMS:
+        return ALGORITHMS[algorithm].family
+    plugins = find_plugins("qdpg.algorithms")
+    if algorithm in plugins or ":" in algorithm:
+        from qdpg.algorithms.own import make_family
+
+        source = plugins[algorithm].source if algorithm in plugins else algorithm
+        return make_family(import_named(source, "algorithm"), algorithm)
+    close = difflib.get_close_matches(algorithm, [*ALGORITHMS, *plugins], n=1)
+    hint = f"did you mean {close[0]!r}?" if close else "see `qdpg algorithms`."
+    raise UserError(f"there is no algorithm {algorithm!r}; {hint}")
+
+
+def make_config(algorithm: str, preset: str, task: str | TaskSpec, settings: Mapping[str, Any]) -> Any:
     """Return the settings of `algorithm` for `task`: a preset, with `settings` on top.
+
+    A task that no preset names must come as its spec: its `tuned` is derived from that, where there is such a thing.
 
     Raises:
         UserError: There is no such algorithm, preset or setting.
     """
-    if algorithm not in ALGORITHMS:
-        close = difflib.get_close_matches(algorithm, ALGORITHMS, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else "see `qdpg algorithms`."
-        raise UserError(f"there is no algorithm {algorithm!r}; {hint}")
+    from qdpg.algorithms.algorithm import PRESETS
+
+    family = find_family(algorithm)
     if preset not in PRESETS:
         raise UserError(f"there is no preset {preset!r}; there are: {', '.join(PRESETS)}.")
-    family = ALGORITHMS[algorithm].family
     if preset not in family.presets:
         raise UserError(
             f"{algorithm} has no preset {preset!r}: it is in no paper; it has: {', '.join(family.presets)}."
         )
-    start = family.preset(preset, task, algorithm)
+    start = _start(family, preset, task, algorithm)
     config = replace_options(start, settings, f"algorithm {algorithm!r}")
     idle = family.find_idle(config)
     for name in settings:
         if name in idle and _get(config, name) and _get(config, name) != _get(start, name):
             raise UserError(f"{name} would do nothing, since {idle[name]}; leave it out, or change that too.")
     return config
+
+
+def _start(family: Family, preset: str, task: str | TaskSpec, algorithm: str) -> Any:
+    """The preset as it is."""
+    from qdpg.algorithms.general import GENERAL
+    from qdpg.tasks.registry import PAPER_TASKS
+
+    if isinstance(task, str):
+        return family.preset(preset, task, algorithm)
+    if preset == "tuned" and task.name not in PAPER_TASKS and algorithm in GENERAL:
+        return GENERAL[algorithm](task, algorithm)
+    return family.preset(preset, task.name, algorithm)
 
 
 def _get(config: Any, name: str) -> Any:
@@ -109,17 +143,17 @@ def _get(config: Any, name: str) -> Any:
 
 def make_algorithm(name: str, spec: TaskSpec, config: Any, seed: int) -> Algorithm:
     """Return a fresh algorithm."""
-    return ALGORITHMS[name].family.make(spec, config, seed, name)
+    return find_family(name).make(spec, config, seed, name)
 
 
 def footprint(name: str, spec: TaskSpec, config: Any) -> Footprint:
     """What the algorithm will take, known before anything is allocated."""
-    return ALGORITHMS[name].family.footprint(spec, config, name)
+    return find_family(name).footprint(spec, config, name)
 
 
 def config_from_json(algorithm: str, data: Mapping[str, Any]) -> Any:
     """Return the settings that a run wrote down."""
-    return replace_options(ALGORITHMS[algorithm].family.config(), data, f"algorithm {algorithm!r}")
+    return replace_options(find_family(algorithm).config(), data, f"algorithm {algorithm!r}")
 
 
 def config_to_json(config: Any) -> dict[str, Any]:

@@ -8,10 +8,9 @@ import jax
 import numpy as np
 
 from qdpg.emitters.emitter import Context, Emitter, Exploration, Offspring
-from qdpg.emitters.fields import FIELD, FRESH, SIGMA, DirectionFields, count_mutated
+from qdpg.emitters.fields import FIELD, DirectionFields, count_mutated
 from qdpg.emitters.learner import Learner, train_greedy
 from qdpg.emitters.objective import GradientObjective
-from qdpg.learn.direction_field import mutate_fields
 from qdpg.learn.td3 import TD3Settings
 from qdpg.learn.transitions import Minibatches, Transitions
 from qdpg.memory.elites import Elites
@@ -51,7 +50,7 @@ class DirectionField(Emitter):
         """Mutate fields of elites in sparse regions, [n, S]."""
         number = self.size - (count_mutated(self.size, elites) if self.fields.keeps_weights else 0)
         parents = elites.data()[FIELD][self.fields.draw_sparse(elites, rng, number)]
-        return mutate_fields(parents, rng, SIGMA, FRESH, self.fields.place)
+        return self.fields.mutate(parents, rng)
 
     def train(self, context: Context) -> Learner:
         """Train critics and greedy policy."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
@@ -10,7 +11,7 @@ import numpy as np
 from qdpg.emitters.emitter import Context, Emitter, Offspring
 from qdpg.emitters.learner import Networks, climb_frozen, draw_rates
 from qdpg.emitters.objective import GradientObjective
-from qdpg.learn.directions import NovelDirections
+from qdpg.learn.directions import NovelDirections, Ranges
 from qdpg.learn.td3 import Actors, TD3Settings, init_actors
 from qdpg.memory.elites import Elites
 
@@ -32,25 +33,27 @@ class DirectionGradient(Emitter):
         self,
         name: str,
         objective: GradientObjective,
-        weights: jax.Array,
+        weights: Callable[[], jax.Array],
         size: int,
         networks: Networks,
         settings: TD3Settings,
         steps: int,
+        ranges: Ranges = (),
     ) -> None:
         """Remember what to climb.
 
         Args:
             name: What the learner is called.
             objective: Its settings.
-            weights: [2], of the environment's reward and of the movement in the direction.
+            weights: What tells [2], the weights of the environment's reward and of the movement in the direction.
             size: Offspring per generation.
             networks: What learns.
             settings: Of the update.
             steps: Gradient steps of each copy.
+            ranges: Of the descriptors, if these are measured from -1 to 1; see `NovelDirections`.
         """
         self.learner, self.objective, self.weights, self.size = name, objective, weights, size
-        self.networks, self.settings, self.steps = networks, settings, steps
+        self.networks, self.settings, self.steps, self.ranges = networks, settings, steps, ranges
 
     def select(self, elites: Elites, rng: np.random.Generator) -> Selected:
         """Draw elites, and a learning rate for each copy."""
@@ -64,7 +67,7 @@ class DirectionGradient(Emitter):
         if not len(selected.rows):
             return None
         assert context.transitions is not None
-        minibatches = NovelDirections(context.transitions, self.weights, self.networks.static_scale)
+        minibatches = NovelDirections(context.transitions, self.weights(), self.networks.scaling, self.ranges)
         critics = context.learner.critics
         actors = climb_frozen(selected.actors, critics, minibatches, context, self.steps, self.settings)
         return Offspring(self.networks.for_play(actors.online), selected.rows)

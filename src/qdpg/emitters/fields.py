@@ -6,12 +6,15 @@ import numpy as np
 
 from qdpg.emitters.learner import Learner, Networks
 from qdpg.learn.direction_field import (
+    Place,
     direction_weights,
     draw_constant_fields,
     field_size,
     find_place,
     follow_fields,
+    mutate_fields,
 )
+from qdpg.learn.directions import LONGEST
 from qdpg.learn.networks import MLP
 from qdpg.memory.elites import Elites
 from qdpg.memory.visited import Visited
@@ -27,17 +30,25 @@ NEIGHBOURS = 4  # elites that say how sparse a region is: as many as a cell of a
 class DirectionFields:
     """The direction fields of one task's elites."""
 
-    def __init__(self, networks: Networks, keeps_weights: bool) -> None:
-        """Find out how places are read off observations.
+    def __init__(self, networks: Networks, keeps_weights: bool, any_length: bool = False) -> None:
+        """Remember whose they are.
 
         Args:
             networks: The networks that learn.
             keeps_weights: Whether elites remember how directions enter their network, so that their own field can be
                 changed later.
+            any_length: Whether it matters how long directions are.
         """
         spec = networks.spec
         self.networks, self.keeps_weights, self.descriptors = networks, keeps_weights, spec.descriptor_size
-        self.place = find_place(spec.located, spec.descriptor_low, spec.descriptor_high, networks.scale)
+        self.any_length = any_length
+
+    @property
+    def place(self) -> Place:
+        """How places are read off observations as learning networks see them."""
+        spec, networks = self.networks.spec, self.networks
+        located = spec.located if spec.behaviour == "final" else ()  # a mean is no place
+        return find_place(located, spec.descriptor_low, spec.descriptor_high, networks.scale, networks.middle)
 
     def extra_fields(self) -> dict[str, int]:
         """What is remembered of each elite, and how many numbers it is."""
@@ -47,6 +58,10 @@ class DirectionFields:
     def constant(self, rng: np.random.Generator, number: int) -> np.ndarray:
         """Fields that lead straight on in random directions, [number, S]."""
         return draw_constant_fields(rng, number, self.descriptors, self.place)
+
+    def mutate(self, parents: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Change fields [number, S]."""
+        return mutate_fields(parents, rng, SIGMA, FRESH, self.place, LONGEST if self.any_length else None)
 
     def follow(self, learner: Learner, fields: np.ndarray) -> MLP:
         """The greedy direction-conditioned policy with each of the fields, for play."""

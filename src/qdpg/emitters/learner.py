@@ -1,23 +1,27 @@
 """What emitters with policy gradients learn with: critics, and perhaps a greedy actor that trains them.
 
 Networks that learn may see scaled observations; policies that are played or stored always see them as they are, with
-the division in their first layer.
+the scaling in their first layer.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from qdpg.emitters.emitter import Context
 from qdpg.emitters.objective import GradientObjective
 from qdpg.learn.climbing import climb
 from qdpg.learn.networks import MLP, Activation, add_inputs, init_population, scale_inputs
+from qdpg.learn.normaliser import ObservationStats, fold, no_stats, unfold
 from qdpg.learn.td3 import Actors, Critics, TD3Settings, init_actors, init_critics
-from qdpg.learn.transitions import Minibatches
+from qdpg.learn.transitions import REWARD, Minibatches, Scaling
+from qdpg.memory.replay import Replay
 from qdpg.tasks.task import TaskSpec
 
 
@@ -28,7 +32,11 @@ class Learner(NamedTuple):
     greedy: Actors | None
 
 
-@dataclass(frozen=True)
+Scaled = bool | Literal["learned"]
+TYPICAL_VALUE = 10.0  # of states, where rewards are divided by their typical size
+
+
+@dataclass
 class Networks:
     """Shapes of the networks that learn, and how they see.
 
@@ -37,24 +45,71 @@ class Networks:
         hidden: Hidden layers of policies and critics.
         output: What policies end in.
         scaled: Whether learning networks see observations divided by the task's typical sizes, and without those that
-            are always zero.
+            are always zero. "learned": they see them normalised by the mean and the deviation of what is in the replay
+            memory, and rewards divided by their typical size there; `look` finds these.
+        stats: Of the observations in the replay memory, where that counts.
+        units: [2] typical sizes of the environment's reward and of the diversity reward there.
     """
 
     spec: TaskSpec
     hidden: tuple[int, ...]
     output: Activation = "tanh"
-    scaled: bool = False
+    scaled: Scaled = False
+    stats: ObservationStats = field(init=False)
+    units: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Nothing has been seen yet."""
+        self.stats, self.units = no_stats(self.spec.observation_size), np.ones(2)
+
+    def look(self, replay: Replay, diversity: np.ndarray) -> None:
+        """Find out what observations and rewards are like.
+
+        All of it follows from the replay memory, so that there is nothing to remember: call it before every generation.
+
+        Args:
+            replay: What has been seen.
+            diversity: Diversity rewards there, [any].
+        """
+        slots = replay.playable_slots()
+        if self.scaled != "learned" or not len(slots):
+            return
+        rows = replay.rows[slots].astype(np.float64)
+        self.stats = no_stats(self.spec.observation_size).add(rows[:, : self.spec.observation_size])
+        self.units = np.array([_typical(rows[:, REWARD]), _typical(diversity)])
+
+    def weights(self, objective: GradientObjective, shares: Sequence[float]) -> jax.Array:
+        """How much the environment's reward and the diversity reward count for critics, [2].
+
+        Args:
+            objective: Whose critics.
+            shares: Of the two.
+        """
+        weights = np.asarray(shares, np.float64) * objective.reward_scale
+        if self.scaled == "learned":
+            weights = weights * TYPICAL_VALUE * (1.0 - objective.discount) / self.units
+        return jnp.asarray(weights, jnp.float32)
 
     @property
     def scale(self) -> np.ndarray:
         """[O'] what the observations that learning networks see, the first of all, are divided by."""
+        if self.scaled == "learned":
+            return self.stats.moments()[1].astype(np.float64)
         sizes = self.spec.observation_scale if self.scaled else ()
         return np.array(sizes or (1.0,) * self.spec.observation_size)
 
     @property
-    def static_scale(self) -> tuple[float, ...]:
-        """The same for minibatches; empty if nothing is divided."""
-        return tuple(self.scale.tolist()) if self.scaled else ()
+    def middle(self) -> np.ndarray:
+        """[O'] what is taken off them before."""
+        return self.stats.moments()[0].astype(np.float64) if self.scaled == "learned" else np.zeros(len(self.scale))
+
+    @property
+    def scaling(self) -> Scaling | None:
+        """The same for minibatches."""
+        if not self.scaled:
+            return None
+        factors, offsets = 1.0 / self.scale, -self.middle / self.scale
+        return Scaling(jnp.asarray(factors, jnp.float32), jnp.asarray(offsets, jnp.float32))
 
     @property
     def policy_sizes(self) -> tuple[int, ...]:
@@ -75,11 +130,19 @@ class Networks:
 
     def for_learning(self, policies: MLP) -> MLP:
         """Policies for scaled observations, of policies that play."""
-        return scale_inputs(policies, self.scale)
+        return unfold(policies, self.stats) if self.scaled == "learned" else scale_inputs(policies, self.scale)
 
     def for_play(self, policies: MLP) -> MLP:
         """Policies for observations as they are, of policies that learn."""
+        if self.scaled == "learned":
+            return fold(policies, self.stats)
         return add_inputs(scale_inputs(policies, 1.0 / self.scale), self.spec.observation_size)
+
+
+def _typical(rewards: np.ndarray) -> float:
+    """The root mean square of rewards; 1 where there are none but zeros."""
+    size = float(np.sqrt(np.mean(np.square(rewards, dtype=np.float64)))) if rewards.size else 0.0
+    return size if size > 0 else 1.0
 
 
 def draw_rates(objective: GradientObjective, rate: float, number: int, rng: np.random.Generator) -> np.ndarray:

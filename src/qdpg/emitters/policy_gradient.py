@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from qdpg.emitters.emitter import Context, Emitter, Exploration, Offspring
@@ -70,7 +69,7 @@ class PolicyGradient(Emitter):
             networks,
             settings,
         )
-        self.weights = jnp.array([part * objective.reward_scale for part in rewards])
+        self.rewards = rewards
         self.greedy_steps, self.parents_start = greedy_steps, parents_start
         self.offspring_rate = settings.actor_rate if offspring_rate is None else offspring_rate
         self.explore_with_first = explore_with_first
@@ -131,4 +130,5 @@ class PolicyGradient(Emitter):
     def _minibatches(self, transitions: Transitions | None) -> UniformMinibatches:
         """What draws transitions with this objective's reward."""
         assert transitions is not None
-        return UniformMinibatches(transitions, self.weights, self.networks.static_scale, self.shaping)
+        weights = self.networks.weights(self.objective, self.rewards)
+        return UniformMinibatches(transitions, weights, self.networks.scaling, self.shaping)

@@ -30,21 +30,27 @@ def find_place(
     low: tuple[float, ...],
     high: tuple[float, ...],
     scale: np.ndarray,
+    offsets: np.ndarray | float = 0.0,
 ) -> Place:
-    """How a policy reads z off observations that were divided by `scale`.
+    """How a policy reads z off observations x that it sees as (x - offsets) / scale.
 
     Args:
         located: See `TaskSpec`.
         low: [D] descriptors that are -1 in z.
         high: [D] descriptors that are 1 in z.
         scale: [O].
+        offsets: [O], or one for all.
     """
     rows = np.array([row for row, _, _ in located], np.int64)
     factors, shifts = (np.array([each[i] for each in located], np.float64) for i in (1, 2))
     middle, half = (np.asarray(low) + high) / 2, (np.asarray(high) - low) / 2
     if not located:
         return Place(rows, factors, shifts)
-    return Place(rows, factors * scale[rows] / half, (shifts - middle) / half)
+    return Place(
+        rows,
+        factors * scale[rows] / half,
+        (shifts + factors * np.broadcast_to(offsets, len(scale))[rows] - middle) / half,
+    )
 
 
 def field_size(descriptors: int, place: Place) -> int:
@@ -103,7 +109,12 @@ def draw_constant_fields(rng: np.random.Generator, number: int, descriptors: int
 
 
 def mutate_fields(
-    parents: np.ndarray, rng: np.random.Generator, sigma: float | np.ndarray, fresh: float, place: Place
+    parents: np.ndarray,
+    rng: np.random.Generator,
+    sigma: float | np.ndarray,
+    fresh: float,
+    place: Place,
+    longest: float | None = None,
 ) -> np.ndarray:
     """Change direction fields by normal draws; a share of them is drawn afresh, half of these constant.
 
@@ -113,12 +124,14 @@ def mutate_fields(
         sigma: Standard deviation of the changes, one for all or [m, 1].
         fresh: Share of new ones.
         place: How z is read off.
+        longest: Where it matters how long directions are, the longest; None makes all of length 1.
     """
     constants = parents.shape[1] // (1 + len(place.rows))
     draws, chance = rng.standard_normal(parents.shape), rng.random((len(parents), 1))
     children = np.where(chance < fresh, draws, parents + sigma * draws)
     children[:, constants:] *= chance >= fresh / 2
-    # A field is as good as any multiple of it; this one's directions have a mean square of 1 over all z.
     weights = np.where(np.arange(parents.shape[1]) < constants, 1.0, 1 / 3)
-    size = np.sqrt((weights * children**2).sum(axis=1, keepdims=True))
-    return (children / np.maximum(size, 1e-6)).astype(np.float32)
+    size = np.sqrt((weights * children**2).sum(axis=1, keepdims=True))  # of its directions, over all z
+    # Where length does not matter, a field is as good as any multiple of it.
+    length = 1.0 if longest is None else np.minimum(size, longest)
+    return (length * children / np.maximum(size, 1e-6)).astype(np.float32)

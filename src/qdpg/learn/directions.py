@@ -6,18 +6,60 @@ behind the observation. So one transition teaches all directions, whatever has b
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from qdpg.learn.draws import random_bits, random_normal
-from qdpg.learn.transitions import CONTINUES, REWARD, Batch, Transitions, draw_slots, scale_observations, successors
+from qdpg.learn.transitions import (
+    CONTINUES,
+    REWARD,
+    Batch,
+    Numbers,
+    Scaling,
+    Transitions,
+    draw_slots,
+    scale_observations,
+    successors,
+)
 
 LONGEST = 1.75  # length of the longest direction that is drawn
 SHORTEST = 0.25  # of the shortest where the length counts; where only the direction counts, it may be any
 
 Turn = tuple[tuple[tuple[int, int], ...], ...]  # see `TaskSpec.quarter_turn`
+
+
+Ranges = tuple[tuple[float, float], ...]  # lower and upper end of each descriptor
+
+
+class Movement(NamedTuple):
+    """What counts as movement along a direction; see `RandomDirections`."""
+
+    ranges: Ranges = ()
+    of_mean: bool = False
+    unit: bool = False
+
+    def gain(self, before: Numbers, after: Numbers) -> Numbers:
+        """What steps from ψ `before` to ψ `after` gain along each axis, [..., D] each."""
+        gained = after - before
+        if self.of_mean:
+            gained = after - np.mean(np.array(self.ranges, np.float32), axis=1)
+        return gained / _half(self.ranges) if self.ranges else gained
+
+    def __call__(self, directions: jax.Array, before: jax.Array, after: jax.Array) -> jax.Array:
+        """The reward of steps, [...], for `directions` [..., D]; see `gain`."""
+        moved = jnp.sum(directions * self.gain(before, after), axis=-1)
+        if self.unit:
+            moved /= jnp.sqrt(jnp.sum(directions * directions, axis=-1) + 1e-12)
+        return moved
+
+
+def _half(ranges: Ranges) -> np.ndarray:
+    low, high = np.array(ranges, np.float32).T
+    return (high - low) / 2
 
 
 class RandomDirections(eqx.Module):
@@ -26,7 +68,10 @@ class RandomDirections(eqx.Module):
     Attributes:
         transitions: Where they come from.
         weights: [2], of the environment's reward and of the movement along w.
-        scale: [O] what networks see observations divided by; empty for nothing.
+        scaling: How networks see observations; None for as they are.
+        ranges: [D] lower and upper ends of ψ, which is then measured from -1 to 1; empty measures it as it is.
+        of_mean: Whether the mean of ψ is to move, not its final value: the reward is then w · ψ(s′), not what the step
+            adds to w · ψ.
         unit: Whether only the direction of w counts, not its length.
         quarter_turn: Symmetry augmentation: if given, each quarter of a minibatch is seen as if it had happened one
             more quarter turn to the left; see `TaskSpec.quarter_turn`.
@@ -34,7 +79,9 @@ class RandomDirections(eqx.Module):
 
     transitions: Transitions
     weights: jax.Array
-    scale: tuple[float, ...] = eqx.field(static=True, default=())
+    scaling: Scaling | None = None
+    ranges: Ranges = eqx.field(static=True, default=())
+    of_mean: bool = eqx.field(static=True, default=False)
     unit: bool = eqx.field(static=True, default=False)
     quarter_turn: Turn = eqx.field(static=True, default=())
 
@@ -43,8 +90,9 @@ class RandomDirections(eqx.Module):
         slots = draw_slots(self.transitions, key, step, shape)
         shortest = 0.0 if self.unit else SHORTEST
         directions = draw_directions(key, step, (*shape, self.transitions.descriptors.shape[-1]), shortest)
+        movement = Movement(self.ranges, self.of_mean, self.unit)
         return _take(
-            self.transitions, self.weights, slots, action_size, directions, self.scale, self.unit, self.quarter_turn
+            self.transitions, self.weights, slots, action_size, directions, self.scaling, movement, self.quarter_turn
         )
 
 
@@ -56,18 +104,26 @@ class NovelDirections(eqx.Module):
     Attributes:
         transitions: Where they come from.
         weights: See `RandomDirections`, as for the others.
-        scale: See there.
+        scaling: See there.
+        ranges: See there.
     """
 
     transitions: Transitions
     weights: jax.Array
-    scale: tuple[float, ...] = eqx.field(static=True, default=())
+    scaling: Scaling | None = None
+    ranges: Ranges = eqx.field(static=True, default=())
 
     def __call__(self, key: jax.Array, step: jax.Array, shape: tuple[int, int], action_size: int) -> Batch:
         """See `Minibatches`."""
         slots = draw_slots(self.transitions, key, step, shape)
         directions = self.transitions.novelty_gradients[slots]
-        return _take(self.transitions, self.weights, slots, action_size, directions, self.scale)
+        if (
+            self.ranges
+        ):  # novelty per ψ as it is, brought to novelty per ψ from -1 to 1, of length 1 where it is longest
+            directions *= _half(self.ranges)
+            directions /= jnp.sqrt(jnp.max(jnp.sum(directions * directions, axis=-1)) + 1e-12)
+        movement = Movement(self.ranges)
+        return _take(self.transitions, self.weights, slots, action_size, directions, self.scaling, movement)
 
 
 def draw_directions(key: jax.Array, step: jax.Array, shape: tuple[int, ...], shortest: float) -> jax.Array:
@@ -84,17 +140,15 @@ def _take(
     slots: jax.Array,
     action_size: int,
     directions: jax.Array,
-    scale: tuple[float, ...],
-    unit: bool = False,
+    scaling: Scaling | None,
+    movement: Movement,
     quarter_turn: Turn = (),
 ) -> Batch:
     """Read the transitions in `slots` [...] with `directions` [..., D] as part of what is observed."""
     observation_size = transitions.rows.shape[-1] + REWARD - action_size
     rows, after = transitions.rows[slots], successors(transitions, slots)
     following = transitions.rows[after, :observation_size]
-    moved = jnp.sum(directions * (transitions.descriptors[after] - transitions.descriptors[slots]), axis=-1)
-    if unit:
-        moved /= jnp.sqrt(jnp.sum(directions * directions, axis=-1) + 1e-12)
+    moved = movement(directions, transitions.descriptors[slots], transitions.descriptors[after])
     reward = weights[0] * rows[..., REWARD] + weights[1] * moved
     if quarter_turn:
         observed, acted = quarter_turn
@@ -102,7 +156,7 @@ def _take(
         rest = tuple((source, 1) for source in range(observation_size + action_size, rows.shape[-1]))
         rows, following = turn_quarters(rows, (*observed, *actions, *rest)), turn_quarters(following, observed)
         directions = turn_quarters(directions, ((1, -1), (0, 1)))
-    rows, following = scale_observations(rows, scale), scale_observations(following, scale)
+    rows, following = scale_observations(rows, scaling), scale_observations(following, scaling)
     observation = jnp.concatenate([rows[..., :observation_size], directions], axis=-1)
     action = rows[..., observation_size : observation_size + action_size]
     return Batch(

@@ -9,9 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple, TypeAlias
 
+import jax
 import numpy as np
 import optax
 from scipy.stats import rankdata
+
+from qdpg.learn.networks import MLP, flatten_population, unflatten_population
+from qdpg.learn.normaliser import ObservationStats, fold
 
 OptimiserState: TypeAlias = Any  # of optax: Adam's moments
 _ADAM = optax.scale_by_adam()
@@ -41,6 +45,25 @@ def perturb(centre: np.ndarray, sigma: float, source: Source, pairs: Iterable[in
     """
     steps = [np.float32(sigma) * source.draw(index, len(centre)) for index in pairs]
     return np.stack([vector for step in steps for vector in (centre + step, centre - step)])
+
+
+class Perturbations(NamedTuple):
+    """θ + σε and θ - σε of n pairs as policies, one after the other; made when they are needed.
+
+    They are what is sent to whoever plays them: one policy, however many pairs there are.
+    """
+
+    centre: MLP  # θ in the coordinates of normalised observations, a population of one
+    sigma: float
+    source: Source
+    observed: ObservationStats
+
+    def make(self, rows: np.ndarray) -> MLP:
+        """Make the policies `rows` [m] of 2n, on plain observations, stacked."""
+        pairs, places = np.unique(rows // 2, return_inverse=True)
+        vectors = perturb(flatten_population(self.centre)[0], self.sigma, self.source, pairs)
+        template = jax.tree.map(lambda leaf: leaf[0], self.centre)
+        return fold(unflatten_population(vectors[2 * places + rows % 2], template), self.observed)
 
 
 def centred_ranks(scores: np.ndarray) -> np.ndarray:

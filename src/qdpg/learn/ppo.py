@@ -23,19 +23,33 @@ from qdpg.ranges import Count, NotNegative, Positive, Share
 
 @dataclass(frozen=True)
 class PPOSettings:
-    """What the update needs to know. Hashable, so that it can be a static argument of compiled functions."""
+    """What the update needs to know. Hashable, so that it can be a static argument of compiled functions.
 
-    batch_size: Count = 512  # of a minibatch, at most
-    epochs: Count = 30  # how often every transition is used
+    Attributes:
+        batch_size: Of a minibatch, at most.
+        epochs: How often every transition is used.
+        discount: γ of the critic.
+        trace_decay: λ of the advantages.
+        ratio_clip: How far probabilities may move from those that acted, as a share.
+        value_clip: How far values may move from those before the update.
+        value_weight: Of the squared error of values.
+        entropy_weight: Of the policy's entropy.
+        actor_rate: Learning rate of the policy.
+        critic_rate: Learning rate of the critic.
+        gradient_clip: Largest norm of each network's gradient.
+    """
+
+    batch_size: Count = 512
+    epochs: Count = 30
     discount: Share = 0.99
-    trace_decay: Share = 0.95  # λ of the advantages
-    ratio_clip: Positive = 0.2  # how far probabilities may move from those that acted, as a share
-    value_clip: Positive = 1000.0  # how far values may move from those before the update
-    value_weight: NotNegative = 0.25  # of the squared error of values
+    trace_decay: Share = 0.95
+    ratio_clip: Positive = 0.2
+    value_clip: Positive = 1000.0
+    value_weight: NotNegative = 0.25
     entropy_weight: NotNegative = 0.0
     actor_rate: NotNegative = 3e-4
     critic_rate: NotNegative = 3e-4
-    gradient_clip: Positive = 0.5  # largest norm of each network's gradient
+    gradient_clip: Positive = 0.5
 
 
 class Learner(NamedTuple):

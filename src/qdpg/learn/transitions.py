@@ -56,25 +56,37 @@ class Minibatches(Protocol):
         ...
 
 
+class Scaling(eqx.Module):
+    """How networks that learn see observations x: as factors · x + offsets.
+
+    Attributes:
+        factors: [O].
+        offsets: [O].
+    """
+
+    factors: jax.Array
+    offsets: jax.Array
+
+
 class UniformMinibatches(eqx.Module):
     """Transitions drawn uniformly with replacement; the reward is a weighted sum of the environment's and novelty.
 
     Attributes:
         transitions: Where they come from.
         weights: [2], of the environment's reward and of the novelty.
-        scale: [O] what networks see observations divided by; empty for nothing.
+        scaling: How networks see observations; None for as they are.
         shaping: If given, novelty is shaped with this discount; see `shape_by_potential`.
     """
 
     transitions: Transitions
     weights: jax.Array
-    scale: tuple[float, ...] = eqx.field(static=True, default=())
+    scaling: Scaling | None = None
     shaping: float | None = eqx.field(static=True, default=None)
 
     def __call__(self, key: jax.Array, step: jax.Array, shape: tuple[int, int], action_size: int) -> Batch:
         """See `Minibatches`."""
         slots = draw_slots(self.transitions, key, step, shape)
-        return take_batch(self.transitions, self.weights, slots, action_size, self.scale, self.shaping)
+        return take_batch(self.transitions, self.weights, slots, action_size, self.scaling, self.shaping)
 
 
 class WithBonus(eqx.Module):
@@ -104,7 +116,7 @@ def take_batch(
     weights: jax.Array,
     slots: jax.Array,
     action_size: int,
-    scale: tuple[float, ...] = (),
+    scaling: Scaling | None = None,
     shaping: float | None = None,
 ) -> Batch:
     """Read the transitions in `slots` [...]; see `UniformMinibatches`."""
@@ -114,7 +126,7 @@ def take_batch(
     if shaping is not None:
         novelty = shape_by_potential(novelty, transitions.rows[after, NOVELTY], rows[..., CONTINUES], shaping)
     reward = weights[0] * rows[..., REWARD] + weights[1] * novelty
-    rows, following = scale_observations(rows, scale), scale_observations(following, scale)
+    rows, following = scale_observations(rows, scaling), scale_observations(following, scaling)
     return Batch(
         pair=rows[..., : observation_size + action_size],
         observation=rows[..., :observation_size],
@@ -129,12 +141,12 @@ def successors(transitions: Transitions, slots: jax.Array) -> jax.Array:
     return (slots + 1) % transitions.rows.shape[0]
 
 
-def scale_observations(rows: jax.Array, scale: tuple[float, ...]) -> jax.Array:
-    """Divide the first columns of `rows` [..., R] by `scale` [O], if there is any."""
-    if not scale:
+def scale_observations(rows: jax.Array, scaling: Scaling | None) -> jax.Array:
+    """Scale the first columns of `rows` [..., R], which are observations; None leaves them as they are."""
+    if scaling is None:
         return rows
-    factors = 1.0 / np.array(scale, np.float32)
-    return rows * np.append(factors, np.ones(rows.shape[-1] - len(scale), np.float32))
+    others = rows.shape[-1] - len(scaling.factors)
+    return rows * jnp.append(scaling.factors, jnp.ones(others)) + jnp.append(scaling.offsets, jnp.zeros(others))
 
 
 def shape_by_potential(before: Numbers, after: Numbers, continues: Numbers, discount: float) -> Numbers:

@@ -141,8 +141,9 @@ class Elites:
 
     @property
     def qd_score(self) -> float:
-        """Sum over elites of fitness above the task's floor."""
-        return float(self.archive.stats.qd_score)
+        """Sum over elites of fitness above the task's floor; those below it count nothing."""
+        fitness = self.archive.data("objective")[np.argsort(self.archive.data("index"), kind="stable")]
+        return float(np.maximum(fitness - self.spec.fitness_floor, 0.0).sum())
 
     @property
     def best_fitness(self) -> float:

@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from qdpg.errors import UserError
+from qdpg.ranges import Horizon, Number
 from qdpg.tasks.ant import POSITION_SCALE, QUARTER_TURN, VELOCITY_SCALE, AntBody, AntTask, build_ant
 from qdpg.tasks.task import Box, Floor, GoalTask, Physics, TaskSpec
 
@@ -35,9 +36,9 @@ class AntMaze(AntTask, GoalTask):
         horizon: Steps until the episode is cut; it never ends by itself.
     """
 
-    goal: tuple[float, float] = (35.0, -25.0)
-    reward_scale: float = 1.0
-    horizon: int = 3000
+    goal: tuple[Number, Number] = (35.0, -25.0)
+    reward_scale: Number = 1.0
+    horizon: Horizon = 3000
 
     # The source scales ant and a far-away static body to 25,755 kg together, of which 40.0 kg fall to the ant.
     body: ClassVar[AntBody] = AntBody(timestep=0.005, height=0.6, start=(-25.0, -25.0), head=True, total_mass=40.0)

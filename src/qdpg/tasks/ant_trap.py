@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 
 from qdpg.errors import UserError
+from qdpg.ranges import Horizon
 from qdpg.tasks.ant import POSITION_SCALE, VELOCITY_SCALE, AntBody, AntTask, build_ant
 from qdpg.tasks.task import Box, Floor, Physics, TaskSpec
 
@@ -31,7 +32,7 @@ class AntTrap(AntTask):
     """
 
     contact: Literal["zeros", "measured", "left-out"] = "zeros"
-    horizon: int = 1000
+    horizon: Horizon = 1000
 
     body: ClassVar[AntBody] = AntBody()
 

@@ -77,7 +77,7 @@ def _check_spec(spec: TaskSpec) -> Iterator[str]:
 
 
 def _is_quarter_turn(spec: TaskSpec) -> bool:
-    """Whether four of them change nothing; observations that are always zero, at the end, may be left away."""
+    """Whether four of them change nothing; observations that are always zero, at the end, may be left out."""
     if len(spec.quarter_turn) != 2 or spec.descriptor_size != 2:
         return False
     sizes = len(spec.observation_scale) or spec.observation_size, spec.action_size
@@ -211,9 +211,12 @@ def _check_located(spec: TaskSpec, episodes: list[_Episode]) -> Iterator[str]:
     seen, told = (
         np.concatenate([getattr(each, f"{what}s") for each in episodes]) for what in ("observation", "descriptor")
     )
+    if not np.isfinite(seen).all():
+        return  # which has been said
     for i, (row, factor, shift) in enumerate(spec.located):
         low, high = spec.descriptor_low[i], spec.descriptor_high[i]
-        if not np.allclose(np.clip(factor * seen[:, row] + shift, low, high), told[:, i], atol=1e-4 * (high - low)):
+        read = np.clip(factor * seen[:, row] + shift, low, high)
+        if not np.allclose(read, np.clip(told[:, i], low, high), atol=1e-4 * (high - low)):
             yield (
                 f"descriptor {i} ({spec.descriptor_names[i]}) is not {factor:g} times observation {row} plus "
                 f"{shift:g}; mend located, or leave it away."

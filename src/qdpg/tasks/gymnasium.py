@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 import numbers
 import textwrap
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, get_args
 
@@ -19,11 +19,11 @@ import numpy as np
 from gymnasium.spaces import Box
 
 from qdpg.errors import UserError
+from qdpg.ranges import Horizon, Number
+from qdpg.tasks.descriptors import BY_NAME, INFO_KEY
 from qdpg.tasks.task import BehaviourKind, FitnessKind, Task, TaskSpec
 
 Descriptor = Callable[[Any, dict[str, Any]], Any]
-
-INFO_KEY = "state_descriptor"
 
 
 @dataclass(frozen=True)
@@ -33,27 +33,35 @@ class GymnasiumTask(Task):
     Attributes:
         env: The environment's id, or a class or function that makes one.
         descriptor: ψ(s): indices of the flattened observation, or a function of the observation and the info as the
-            environment gives them; None takes `info["state_descriptor"]`.
+            environment gives them, or the name of a ready-made one ("position", "feet"; see `qdpg.tasks.descriptors`);
+            None takes `info["state_descriptor"]`.
         low: Lower bounds of the descriptor, one number per descriptor.
         high: Upper bounds, likewise.
         horizon: Steps until an episode is cut; None takes the environment's own limit.
         behaviour: ξ as a function of the episode's ψ; see `TaskSpec`.
         fitness: What ranks policies; see `TaskSpec`.
-        fitness_floor: What the QD score counts from; see `TaskSpec`.
+        fitness_floor: What the QD score counts from; see `TaskSpec`. None lets a training estimate it from random play,
+            and write it down.
         solved: Fitness above which the task counts as solved.
         name: What the task is called; None takes the environment's name.
+        kwargs: What the environment is made with.
+        descriptor_names: What the descriptors are called in figures; empty gives them numbers.
+        observation_scale: Typical sizes of the observations, if they are known; see `TaskSpec`.
     """
 
     env: str | Callable[[], gymnasium.Env]
-    descriptor: tuple[int, ...] | int | Descriptor | None = None
-    low: tuple[float, ...] | float | None = None
-    high: tuple[float, ...] | float | None = None
-    horizon: int | None = None
+    descriptor: tuple[int, ...] | int | str | Descriptor | None = None
+    low: tuple[Number, ...] | Number | None = None
+    high: tuple[Number, ...] | Number | None = None
+    horizon: Horizon | None = None
     behaviour: BehaviourKind = "final"
     fitness: FitnessKind = "return"
-    fitness_floor: float = 0.0
-    solved: float | None = None
+    fitness_floor: Number | None = None
+    solved: Number | None = None
     name: str | None = None
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    descriptor_names: tuple[str, ...] = ()
+    observation_scale: tuple[float, ...] = ()
 
     @property
     def label(self) -> str:
@@ -88,8 +96,11 @@ class GymnasiumTask(Task):
             env.close()
         self._check_choices()
         low, high = self._check_bounds(psi.size)
-        source = "descriptor" if callable(self.descriptor) or self.descriptor is None else "observation"
-        indices = range(psi.size) if source == "descriptor" else self._indices
+        names = tuple(f"descriptor[{i}]" for i in range(psi.size))
+        located: tuple[tuple[int, float, float], ...] = ()
+        if self._has_indices:
+            names = tuple(f"observation[{i}]" for i in self._indices)
+            located = tuple((i, 1.0, 0.0) for i in self._indices)
         return TaskSpec(
             name=self.label,
             observation_size=observation_size,
@@ -99,11 +110,14 @@ class GymnasiumTask(Task):
             action_high=tuple(action_space.high.ravel().tolist()),
             descriptor_low=low,
             descriptor_high=high,
-            descriptor_names=tuple(f"{source}[{i}]" for i in indices),
+            descriptor_names=self._check_names(psi.size) or names,
+            located=located,
+            observation_scale=self.observation_scale,
             behaviour=self.behaviour,
             fitness=self.fitness,
-            fitness_floor=self.fitness_floor,
+            fitness_floor=self.fitness_floor or 0.0,
             solved=self.solved,
+            evaluate_every=max(10_000, 50 * horizon),
         )
 
     def make_env(self) -> gymnasium.Env:
@@ -119,7 +133,14 @@ class GymnasiumTask(Task):
             )
         try:
             # Gymnasium's own checker costs time at every step of training; `qdpg check-task` looks once.
-            env = gymnasium.make(self.env, disable_env_checker=True) if isinstance(self.env, str) else self.env()
+            if isinstance(self.env, str):
+                env = gymnasium.make(self.env, disable_env_checker=True, **self.kwargs)
+            else:
+                env = self.env(**self.kwargs)
+            if isinstance(self.descriptor, str):
+                env = self._wrap(env, self.descriptor)
+        except UserError:
+            raise
         except gymnasium.error.UnregisteredEnv as error:
             raise UserError(
                 f"there is no Gymnasium environment {self.env!r} ({in_words(error, kind=False)}); "
@@ -135,6 +156,12 @@ class GymnasiumTask(Task):
         if not isinstance(env, gymnasium.Env):
             raise UserError(f"{self.label} made a {type(env).__name__}, but must make a gymnasium.Env.")
         return env
+
+    def _wrap(self, env: gymnasium.Env, name: str) -> gymnasium.Env:
+        """Let a ready-made descriptor describe it."""
+        if name not in BY_NAME:
+            raise UserError(f"there is no ready-made descriptor {name!r}; there are: {', '.join(BY_NAME)}.")
+        return BY_NAME[name](env)
 
     def flatten(self, observation: Any) -> np.ndarray:
         """Return what the policy sees, a copy, [O] float32."""
@@ -155,13 +182,17 @@ class GymnasiumTask(Task):
         actions = np.asarray(actions, np.float64).reshape(*actions.shape[:-1], *space.shape)
         return np.clip((low + high) / 2 + (high - low) / 2 * actions, low, high).astype(space.dtype)
 
+    @property
+    def _has_indices(self) -> bool:
+        return not (self.descriptor is None or isinstance(self.descriptor, str) or callable(self.descriptor))
+
     @cached_property
     def _indices(self) -> list[int]:
         """The descriptor, if it is indices of the observation."""
         return list(_as_tuple(self.descriptor))
 
     def _describe(self, observation: Any, info: dict[str, Any]) -> np.ndarray:
-        if self.descriptor is None:
+        if self.descriptor is None or isinstance(self.descriptor, str):
             if INFO_KEY not in info:
                 raise UserError(
                     f"{self.label} has no state descriptor: name the observations that describe a state, for example "
@@ -195,13 +226,21 @@ class GymnasiumTask(Task):
         return action, observation
 
     def _check_descriptor(self, size: int) -> None:
-        if self.descriptor is None or callable(self.descriptor):
+        if not self._has_indices:
             return
         if not self._indices or not all(_is_whole(i) and 0 <= i < size for i in self._indices):
             raise UserError(
                 f"descriptor is {self.descriptor!r}, but must hold indices of the {size} observations of {self.label}, "
                 f"from 0 to {size - 1}."
             )
+
+    def _check_names(self, size: int) -> tuple[str, ...]:
+        if self.descriptor_names and len(self.descriptor_names) != size:
+            raise UserError(
+                f"{self.label} has {size} descriptors, but descriptor_names has {len(self.descriptor_names)}; give one "
+                "for each."
+            )
+        return tuple(self.descriptor_names)
 
     def _choose_horizon(self, env: gymnasium.Env) -> int:
         limit = env.spec.max_episode_steps if env.spec is not None else None

@@ -7,12 +7,17 @@ Numbers and collision rules are those of the paper's company's own environment (
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import jax
-import jax.numpy as jnp
-
+from qdpg.later import later
+from qdpg.ranges import Horizon, Number
 from qdpg.tasks.task import Box, Floor, GoalTask, JaxTask, TaskSpec
+
+if TYPE_CHECKING:
+    import jax
+    import jax.numpy as jnp
+else:
+    jax, jnp = later("jax"), later("jax.numpy")
 
 STEP = 0.1  # largest move per axis and step
 LOWER_WALL = (-0.5, -0.49)  # its two faces; solid for x >= -0.5
@@ -38,8 +43,8 @@ class PointMaze(JaxTask, GoalTask):
         horizon: Steps until the episode is cut.
     """
 
-    goal: tuple[float, float] = (-0.5, 0.8)
-    horizon: int = 200
+    goal: tuple[Number, Number] = (-0.5, 0.8)
+    horizon: Horizon = 200
 
     @property
     def spec(self) -> TaskSpec:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import importlib
+import importlib.machinery
 import os
 import sys
+import types
 from collections.abc import Mapping
 from typing import Any
 
 from qdpg.errors import UserError
 from qdpg.options import replace_options
+from qdpg.plugins import find_plugins, import_named
 from qdpg.tasks.task import Task
 
 # name -> (module, class): imported only when asked for.
@@ -19,18 +22,32 @@ BUILT_IN = {
     "point-maze": ("qdpg.tasks.point_maze", "PointMaze"),
     "ant-maze": ("qdpg.tasks.ant_maze", "AntMaze"),
     "ant-trap": ("qdpg.tasks.ant_trap", "AntTrap"),
+    "ant-omni": ("qdpg.tasks.locomotion", "AntOmni"),
+    "ant-uni": ("qdpg.tasks.locomotion", "AntUni"),
+    "halfcheetah-uni": ("qdpg.tasks.locomotion", "HalfCheetahUni"),
+    "hopper-uni": ("qdpg.tasks.locomotion", "HopperUni"),
+    "humanoid-uni": ("qdpg.tasks.locomotion", "HumanoidUni"),
+    "walker2d-uni": ("qdpg.tasks.locomotion", "Walker2dUni"),
 }
+PAPER_TASKS = ("point-maze", "ant-maze", "ant-trap")  # they have presets of their own
 
 
-def make_task(name: str, **options: Any) -> Task:
+def make_task(name: str, /, **options: Any) -> Task:
     """Return the task called `name`.
 
     Args:
-        name: `point-maze`, `ant-maze`, `ant-trap`, `gym:ENV_ID`, or `module:name` for a task in the user's own file.
+        name: One of ours, one that an installed package offers, `gym:ENV_ID`, or `module:name` for a task in the user's
+            own file.
         **options: Fields of the task's dataclass.
 
     Raises:
         UserError: There is no such task or option, or it cannot be loaded.
+
+    Examples:
+        >>> import qdpg
+        >>> task = qdpg.make_task("point-maze", horizon=100)
+        >>> task.spec.horizon, task.spec.descriptor_names
+        (100, ('x', 'y'))
     """
     if name in BUILT_IN:
         module, cls = BUILT_IN[name]
@@ -39,9 +56,10 @@ def make_task(name: str, **options: Any) -> Task:
         from qdpg.tasks.gymnasium import GymnasiumTask
 
         return _with_options(GymnasiumTask(env=name.removeprefix("gym:")), name, options)
-    if ":" in name:
-        return _with_options(_import_task(name), name, options)
-    close = difflib.get_close_matches(name, BUILT_IN, n=1)
+    plugins = find_plugins("qdpg.tasks")
+    if name in plugins or ":" in name:
+        return _with_options(_import_task(plugins[name].source if name in plugins else name), name, options)
+    close = difflib.get_close_matches(name, [*BUILT_IN, *plugins], n=1)
     hint = f"did you mean {close[0]!r}?" if close else "see `qdpg tasks`."
     raise UserError(f"there is no task {name!r}; {hint}")
 
@@ -64,23 +82,36 @@ def _with_options(task: Task, name: str, options: Mapping[str, Any]) -> Task:
     return task
 
 
-def _import_task(name: str) -> Task:
-    """Import `module:name`; what stands there is a task, a task class, or a function that returns a task."""
-    module_name, _, attribute = name.partition(":")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # so that a file beside the user works without installing it
+def foreign_code(name: str) -> str | None:
+    """What code naming a task (or anything else that is named `module:name`) would import, and from where, in words.
+
+    None if it is part of qdpg or of an installed package that is known by a name of its own. Nothing is imported.
+    """
+    if name in BUILT_IN or ":" not in name.removeprefix("gym:"):
+        return None
+    module = name.removeprefix("gym:").partition(":")[0]
+    top = module.partition(".")[0]
     try:
-        module = importlib.import_module(module_name)
-    except Exception as error:
+        found = importlib.machinery.PathFinder.find_spec(top, [*sys.path, os.getcwd()])
+    except (ImportError, OSError, ValueError):
+        found = None
+    origin = found and (found.origin or next(iter(found.submodule_search_locations or []), None))
+    return f"the module {module!r} ({f'from {origin}' if origin else 'which is not found here'})"
+
+
+def _import_task(name: str) -> Task:
+    """Make what stands at `module:name`: a task, a task class, or a function that returns a task."""
+    found = import_named(name, "task")
+    is_class = isinstance(found, type) and issubclass(found, Task)
+    # Only what can be meant as one is called: `sys:exit` names a function too.
+    if not isinstance(found, Task) and not is_class and not isinstance(found, types.FunctionType):
         raise UserError(
-            f"module {module_name!r} of task {name!r} does not import: {type(error).__name__}: {error}"
-        ) from error
-    found = getattr(module, attribute, None)
-    if found is None:
-        raise UserError(f"module {module_name!r} has no {attribute!r}; a task is named as module:name.")
+            f"{name!r} is a {type(found).__name__}, but must be a task: a frozen dataclass derived from "
+            "qdpg.tasks.Task, or a function that returns one."
+        )
     try:
         task = found if isinstance(found, Task) else found()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(f"{name!r} could not be called to make a task: {type(error).__name__}: {error}") from error
     if not isinstance(task, Task) or not dataclasses.is_dataclass(task):
         kind = type(task).__name__

@@ -15,11 +15,13 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
-import jax
-import mujoco
 import numpy as np
+
+if TYPE_CHECKING:
+    import jax
+    import mujoco
 
 FitnessKind = Literal["return", "best-reward", "last-reward"]
 BehaviourKind = Literal["final", "mean"]

@@ -1,0 +1,67 @@
+"""Settings for tasks that no preset names."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from small import advance
+
+from qdpg.algorithms.general import GENERAL
+from qdpg.algorithms.pieces import count_cells
+from qdpg.algorithms.registry import config_from_json, config_to_json, make_algorithm, make_config
+from qdpg.learn.directions import Movement
+from qdpg.learn.networks import flatten_population
+from qdpg.play.player import make_player
+from qdpg.tasks import make_task
+
+HOPPER = make_task("hopper-uni", horizon=40)
+TINY = {"initial_policies": 4, "hidden": (8, 8), "batch_size": 8, "greedy_steps": 3}
+
+
+@pytest.mark.parametrize("name", GENERAL)
+def test_settings_come_from_the_spec_and_not_from_the_name(name):
+    renamed = replace(HOPPER.spec, name="something else")
+    config = make_config(name, "tuned", HOPPER.spec, {})
+    assert config == make_config(name, "tuned", renamed, {})
+    assert config_from_json(name, config_to_json(config)) == config
+    two = make_config(name, "tuned", replace(renamed, descriptor_low=(0.0,) * 2, descriptor_high=(1.0,) * 2), {})
+    assert count_cells(config.cells) == 50
+    assert count_cells(two.cells) == 100
+
+
+def test_the_papers_tasks_keep_presets_of_their_own():
+    for name in GENERAL:
+        for task in ("point-maze", "ant-trap"):
+            assert make_config(name, "tuned", make_task(task).spec, {}) == make_config(name, "tuned", task, {})
+
+
+@pytest.mark.parametrize(
+    "name", ["dc-qd-pg", *(pytest.param(name, marks=pytest.mark.slow) for name in ("qd-pg", "pga-me", "dcrl-me"))]
+)
+def test_a_general_default_learns_what_its_networks_see_and_resumes_exactly(name):
+    tiny = TINY | ({"critic_steps": 6} if name in ("pga-me", "dcrl-me") else {"gradient_steps_ratio": 0.02})
+    config = make_config(name, "tuned", HOPPER.spec, tiny)
+    player = make_player(HOPPER)
+    whole, first, second = (make_algorithm(name, HOPPER.spec, config, 3) for _ in range(3))
+    advance(whole, player, 3)
+    advance(first, player, 2)
+    second.load(first.state())
+    rows = first.replay.since(0)
+    second.replay.insert_rows(rows["rows"], rows["descriptors"], rows["is_playable"])
+    second.replay.index()
+    advance(second, player)
+    assert whole.networks.stats.number > 0
+    assert (whole.networks.scale != 1).any()
+    vectors = [flatten_population(each.ask().candidates.policies) for each in (whole, second)]
+    np.testing.assert_array_equal(*vectors)
+    for key, array in whole.state().items():
+        np.testing.assert_array_equal(second.state()[key], array, err_msg=key)
+
+
+def test_where_behaviour_is_a_mean_directions_move_the_mean():
+    """Foot contact is 0 or 1: a step that keeps the foot down gains the same as the one that put it there."""
+    movement = Movement(((0.0, 1.0),), of_mean=True)
+    before, after = np.array([[0.0], [1.0], [1.0]]), np.array([[1.0], [1.0], [0.0]])
+    assert movement.gain(before, after).ravel().tolist() == [1.0, 1.0, -1.0]
+    assert Movement(((0.0, 1.0),)).gain(before, after).ravel().tolist() == [2.0, 0.0, -2.0]
+    assert Movement().gain(before, after).ravel().tolist() == [1.0, 0.0, -1.0]
