@@ -1,0 +1,1 @@
+"""Elites in files that others can use: ONNX and NumPy policies, videos."""
