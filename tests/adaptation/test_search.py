@@ -225,5 +225,5 @@ def test_ways_of_another_collection_are_refused():
 
 def test_a_place_that_cannot_be_written_is_one_clear_sentence(tmp_path):
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(UserError, match="cannot save the search"):
+    with pytest.raises(UserError, match="is in the way of a directory"):
         adapt(ELITES, distance, trials=2, state=tmp_path / "file" / "state.json")

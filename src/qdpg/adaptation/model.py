@@ -11,6 +11,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern
 
 from qdpg.errors import UserError
+from qdpg.ranges import NotNegative, Positive
 from qdpg.runs.collection import Collection
 
 
@@ -37,13 +38,13 @@ class Settings:
     """
 
     prior: Literal["mean", "fitness"] = "mean"
-    nu: float = 2.5
-    length_scales: tuple[float, ...] = (0.1, 0.2, 0.6)
-    fitness_weight: float = 1.0
-    way_weight: float = 1.0
-    noise: float = 0.01
+    nu: Positive = 2.5
+    length_scales: tuple[Positive, ...] = (0.1, 0.2, 0.6)
+    fitness_weight: NotNegative = 1.0
+    way_weight: NotNegative = 1.0
+    noise: Positive = 0.01
     acquisition: Literal["ucb", "ei"] = "ucb"
-    kappa: float = 1.0
+    kappa: NotNegative = 1.0
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
@@ -74,6 +75,24 @@ def features(collection: Collection, settings: Settings, ways: np.ndarray | None
     return np.column_stack([(collection.behaviours - low) / (high - low), *between, settings.fitness_weight * rank])
 
 
+def predict(
+    places: np.ndarray, prior: np.ndarray, tried: np.ndarray, scores: np.ndarray, settings: Settings
+) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """What the model believes of each elite: means [N] and deviations [N], then the unit and the zero they count from.
+
+    Arguments are those of `desirability`.
+    """
+    known = scores - prior[tried]
+    scale = known.std() or 1.0  # the unit in which the process and the acquisition count
+    surprise = (known - known.mean()) / scale
+    length_scale = settings.length_scales[(len(tried) - 1) % len(settings.length_scales)]
+    kernel = Matern(length_scale, length_scale_bounds="fixed", nu=settings.nu)  # of unit variance
+    process = GaussianProcessRegressor(kernel, alpha=settings.noise, optimizer=None).fit(places[tried], surprise)
+    mean, deviation = process.predict(places, return_std=True)
+    mean += (prior - prior.mean()) / scale
+    return mean, np.maximum(deviation, 1e-9), float(scale), float(known.mean() + prior.mean())
+
+
 def desirability(
     places: np.ndarray, prior: np.ndarray, tried: np.ndarray, scores: np.ndarray, settings: Settings
 ) -> np.ndarray:
@@ -86,15 +105,7 @@ def desirability(
         scores: [n], what they scored.
         settings: The model.
     """
-    known = scores - prior[tried]
-    scale = known.std() or 1.0  # the unit in which the process and the acquisition count
-    surprise = (known - known.mean()) / scale
-    length_scale = settings.length_scales[(len(tried) - 1) % len(settings.length_scales)]
-    kernel = Matern(length_scale, length_scale_bounds="fixed", nu=settings.nu)  # of unit variance
-    process = GaussianProcessRegressor(kernel, alpha=settings.noise, optimizer=None).fit(places[tried], surprise)
-    mean, deviation = process.predict(places, return_std=True)
-    mean += (prior - prior.mean()) / scale
-    deviation = np.maximum(deviation, 1e-9)
+    mean, deviation, *_ = predict(places, prior, tried, scores, settings)
     if settings.acquisition == "ucb":
         return mean + settings.kappa * deviation
     above = mean - mean[tried].max()

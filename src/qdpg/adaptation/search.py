@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from qdpg.adaptation.model import Settings, desirability, features
+from qdpg.adaptation.model import Settings, desirability, features, predict
 from qdpg.errors import UserError
-from qdpg.runs.collection import Collection, Policy
-from qdpg.runs.files import write_json
+from qdpg.runs.collection import Collection
+from qdpg.runs.files import read_json, write_json
+from qdpg.runs.policy import Policy
 
 FORMAT = 1
 
@@ -123,6 +124,15 @@ class Adaptation:
         self.trials = trials
         return trial
 
+    def belief(self) -> np.ndarray:
+        """What the model expects every elite to score, [N]; before the first trial, its prior."""
+        if not self.trials:
+            return np.array(self._prior, float)
+        tried = np.array([trial.elite for trial in self.trials])
+        with _native_threads().limit(limits=1):
+            mean, _, unit, zero = predict(self._places, self._prior, tried, self._scores(), self.settings)
+        return zero + unit * mean
+
     @property
     def best(self) -> Trial | None:
         """The trial of the highest score, the first of equals; None if there is none that worked."""
@@ -157,14 +167,14 @@ class Adaptation:
 
     def _read(self, path: Path) -> list[Trial]:
         try:
-            saved = json.loads(path.read_text())
+            saved = read_json(path)
             about = {name: saved[name] for name in ("format", "elites", "checksum", "settings")}
             trials = [Trial(**trial) for trial in saved["trials"]]
             rows = [trial.elite for trial in trials]
             sound = len(set(rows)) == len(rows) and all(type(row) is int and 0 <= row < about["elites"] for row in rows)
             if not sound or not all(_is_sound(trial) for trial in trials):
                 raise ValueError("its trials make no sense")
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except (OSError, UserError, ValueError, TypeError, KeyError) as error:
             raise UserError(
                 f"{path} is damaged or no saved adaptation ({type(error).__name__}: {error}); "
                 "restore it, or remove it to begin anew."

@@ -1,0 +1,1 @@
+"""The explorer: an archive in the browser, live or as one file."""
