@@ -8,7 +8,7 @@ import pytest
 from qdpg.algorithms.pieces import draw_seeds
 from qdpg.play.starts import TRAINING, fresh_starts
 
-PURPOSES = ("look-choose", "look-report", "population", "choose", "report", "adapt")
+PURPOSES = ("look-choose", "look-report", "population", "choose", "report", "adapt", "watch")
 
 
 @pytest.mark.parametrize("seed", [(), (0,), (7,), (3, 2**31 - 1)])

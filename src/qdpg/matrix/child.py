@@ -8,12 +8,17 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import psutil
 
 from qdpg.errors import UserError
 from qdpg.matrix.matrix import PlannedRun
-from qdpg.runs.room import memory_needed
+from qdpg.matrix.overview import HERE
+from qdpg.report.words import plural
+from qdpg.runs.files import open_file, read_bytes
+from qdpg.runs.room import check_room, memory_needed
+from qdpg.terminal import printable
 
 Cores = tuple[int, ...]
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -49,17 +54,35 @@ def share_cores(cores: Sequence[int], runs: int, jobs: int | None, threads: int 
 class Child:
     """The process that trains one run. Its output goes to the run's log."""
 
-    def __init__(self, run: PlannedRun, cores: Cores, options: Sequence[str]) -> None:
-        """Start it with further `options` of `qdpg resume`; the run's directory must be there."""
+    place: str | None = HERE  # where it runs
+    remarks: Sequence[str] = ()  # what a person should know about that
+
+    def __init__(self, run: PlannedRun, cores: Cores, options: Sequence[str], directory: Path | None = None) -> None:
+        """Start it; the run's directory must be there.
+
+        Args:
+            run: The run.
+            cores: Where it may work.
+            options: Of `qdpg resume`.
+            directory: Where the process works, and finds the user's own code.
+        """
         self.run, self.cores = run, cores
-        command = [sys.executable, "-m", "qdpg.matrix.follow", str(os.getpid()), "resume", str(run.path)]
+        command = [sys.executable, "-P", "-m", "qdpg.matrix.follow", str(os.getpid()), "resume", str(run.path)]
+        # -P: what lies in the directory that somebody works in is not imported.
         command += ["--steps", str(run.config.steps), *options]
         environment = os.environ | dict.fromkeys(_THREADS, str(len(cores)))
-        with run.log.open("ab") as log, _on_cores(cores):
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        with os.fdopen(open_file(run.log, flags), "ab") as log, _on_cores(cores):
             self._log_start = log.tell()
             # A group of its own: Ctrl-C reaches it once, from us, and not a second time from the terminal.
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, process_group=0
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                process_group=0,
+                cwd=directory,
             )
 
     def poll(self) -> int | None:
@@ -87,10 +110,49 @@ class Child:
         if number := -code if code < 0 else max(code - 128, 0):
             hint = ", perhaps because memory ran out" if number == signal.SIGKILL else ""
             return f"the process was ended by {signal.Signals(number).name}{hint}."
-        with self.run.log.open("rb") as log:
-            log.seek(self._log_start)
-            text = log.read().decode(errors="replace")
-        return find_error(text) or f"the process ended with exit code {code} and said nothing."
+        text = read_bytes(self.run.log)[self._log_start :].decode(errors="replace")
+        return printable(find_error(text) or "") or f"the process ended with exit code {code} and said nothing."
+
+
+class Crew:
+    """Starts runs on this machine, each on cores of its own."""
+
+    def __init__(self, shares: Sequence[Cores], options: Sequence[str]) -> None:
+        """Make ready.
+
+        Args:
+            shares: The cores of each of the runs that are trained at once.
+            options: Of `qdpg resume`, for every run.
+        """
+        self._free, self._options = list(shares), options
+        self.jobs, self._cores = len(shares), len(shares[-1])
+
+    def describe(self) -> str:
+        """What is about to happen."""
+        return f"{self.jobs} at once with {plural(self._cores, 'core')} each"
+
+    def check(self, run: PlannedRun) -> None:
+        """Refuse what will not fit.
+
+        Raises:
+            UserError: The memory that is free, or the disk, is too small.
+        """
+        check_room(run.footprint, run.path.absolute())
+
+    def has_room(self, run: PlannedRun, children: Sequence[Child]) -> bool:
+        """Whether a run can start beside those in progress; alone it may always try."""
+        if not self._free:
+            return False
+        to_come = sum(child.memory_to_come() for child in children)
+        return not children or memory_needed(run.footprint) <= psutil.virtual_memory().available - to_come
+
+    def start(self, run: PlannedRun) -> Child:
+        """Start it."""
+        return Child(run, self._free.pop(0), self._options)
+
+    def end(self, child: Child) -> None:
+        """Take its cores back."""
+        self._free.append(child.cores)
 
 
 def find_error(text: str) -> str | None:

@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from qdpg.errors import UserError
-from qdpg.matrix.child import Cores, share_cores
+from qdpg.cluster.connect import connected
+from qdpg.cluster.engine import Engine, RayEngine, find_engine
+from qdpg.errors import UntrustedError, UserError
+from qdpg.matrix.child import Crew, share_cores
 from qdpg.matrix.matrix import Matrix, PlannedRun, extend, make_matrix
 from qdpg.matrix.overview import Overview
 from qdpg.matrix.progress import is_finished
 from qdpg.matrix.record import Failure, Failures, read_matrix, write_matrix
-from qdpg.matrix.work import Work, signals_to
+from qdpg.matrix.work import Work
+from qdpg.ranges import check_seconds
 from qdpg.report.words import plural
-from qdpg.runs.files import lock_directory
+from qdpg.runs.files import lock_directory, make_directory, read_json
+from qdpg.runs.signals import signals_to
+from qdpg.tasks.registry import foreign_code
+
+if TYPE_CHECKING:
+    from qdpg.matrix.remote import RayCrew
 
 
 @dataclass(frozen=True)
@@ -50,11 +59,13 @@ def compare(
     threads: int | None = None,
     checkpoint_seconds: float = 60.0,
     evaluate_seconds: float = 120.0,
+    trust: bool = False,
+    engine: Engine = "local",
     quiet: bool = False,
 ) -> Outcome:
     """Run a matrix of tasks × algorithms × seeds as ordinary runs, or go on with one.
 
-    What is left away is taken from the comparison that is there already. Finished runs are left alone, begun ones are
+    What is not given is taken from the comparison that is there already. Finished runs are left alone, begun ones are
     resumed, failed ones tried again. SIGINT and SIGTERM are handed to the runs, which save and stop. Results do not
     depend on `jobs` and `threads`.
 
@@ -70,11 +81,16 @@ def compare(
         threads: Cores for each run; by default an equal share.
         checkpoint_seconds: Time between checkpoints of a run.
         evaluate_seconds: Time for playing all elites of a run from fresh starts at its end.
+        trust: Whether code may be imported that a comparison begun earlier names; what is named here is trusted.
+        engine: "local"; "ray" for processes of Ray on this machine; a `RayEngine` for a cluster, whose nodes train the
+            runs while all files come to `out` as they are made. Results do not depend on it.
         quiet: Show nothing.
 
     Raises:
         UserError: Something is wrong with what is asked for, or it contradicts what was begun; nothing is written.
     """
+    check_seconds(checkpoint_seconds, "--checkpoint-seconds")
+    check_seconds(evaluate_seconds, "--evaluate-seconds")
     out = Path(out)
     asked: dict[str, Any] = {
         "tasks": tasks,
@@ -85,25 +101,45 @@ def compare(
         "settings": settings,
     }
     matrix = _complete(out, {name: value for name, value in asked.items() if value is not None})
+    named = {*(asked["tasks"] or ()), *(asked["algorithms"] or ())}
+    foreign = {name: what for name in (*matrix.tasks, *matrix.algorithms) if (what := foreign_code(name))}
+    if unknown := [what for name, what in foreign.items() if name not in named and not trust]:
+        raise UntrustedError(f"{out} would import {unknown[0]}; if you know this code and trust it, add --trust.")
     planned = matrix.plan(out)
-    cores = sorted(os.sched_getaffinity(0))
-    share_cores(cores, len(planned), jobs, threads)  # says what is wrong before anything is written
-    out.mkdir(parents=True, exist_ok=True)
-    with (
-        lock_directory(out, f"another process is comparing in {out}; wait for it or stop it."),
-        Overview(quiet) as overview,
-    ):
-        write_matrix(out, matrix)
-        todo = [run for run in planned if not is_finished(run)]
-        todo.sort(key=lambda run: not (run.path / "config.json").exists())  # what was begun comes first
-        shares = share_cores(cores, len(todo), jobs, threads)
-        _greet(overview, planned, todo, shares)
-        options = ("--checkpoint-seconds", str(checkpoint_seconds), "--evaluate-seconds", str(evaluate_seconds))
-        work = Work(planned, todo, shares, Failures(out), overview, options)
-        with signals_to(work.stop):
-            work.go_through()
+    options = ["--checkpoint-seconds", str(checkpoint_seconds), "--evaluate-seconds", str(evaluate_seconds)]
+    options += ["--trust"] if foreign else []
+    with _crews(find_engine(engine), jobs, threads, options) as make_crew:
+        make_crew(planned)  # says what is wrong before anything is written
+        make_directory(out)
+        with (
+            lock_directory(out, f"another process is comparing in {out}; wait for it or stop it."),
+            Overview(quiet) as overview,
+        ):
+            write_matrix(out, matrix)
+            todo = [run for run in planned if not is_finished(run)]
+            todo.sort(key=lambda run: not (run.path / "config.json").exists())  # what was begun comes first
+            crew = make_crew(todo)
+            _greet(overview, planned, todo, crew.describe())
+            work = Work(planned, todo, crew, Failures(out), overview)
+            with signals_to(work.stop):
+                work.go_through()
     finished = [run.path for run in planned if is_finished(run)]
     return Outcome([run.path for run in planned], finished, work.failures.all(), work.stopped)
+
+
+@contextmanager
+def _crews(
+    engine: RayEngine | None, jobs: int | None, threads: int | None, options: Sequence[str]
+) -> Iterator[Callable[[Sequence[PlannedRun]], Crew | RayCrew]]:
+    """Who starts runs: makes a crew for the runs that are to be trained."""
+    if engine is None:
+        cores = sorted(os.sched_getaffinity(0))
+        yield lambda todo: Crew(share_cores(cores, len(todo), jobs, threads), options)
+        return
+    with connected(engine) as ray:
+        from qdpg.matrix.remote import RayCrew
+
+        yield lambda todo: RayCrew(ray, todo, jobs, threads, options)
 
 
 def _complete(out: Path, asked: dict[str, Any]) -> Matrix:
@@ -123,13 +159,12 @@ def _complete(out: Path, asked: dict[str, Any]) -> Matrix:
     return extend(old, make_matrix(**{**vars(old), **asked}), out)
 
 
-def _greet(overview: Overview, planned: list[PlannedRun], todo: list[PlannedRun], shares: list[Cores]) -> None:
+def _greet(overview: Overview, planned: list[PlannedRun], todo: list[PlannedRun], how: str) -> None:
     """Say what is about to happen."""
     begun = [run for run in planned if (run.path / "config.json").exists()]
     done, resumed = len(planned) - len(todo), sum(run in begun for run in todo)
     overview.say(
-        f"{plural(len(planned), 'run')}: {done} finished, {resumed} to resume, {len(todo) - resumed} to start; "
-        f"{len(shares)} at once with {plural(len(shares[-1]), 'core')} each"
+        f"{plural(len(planned), 'run')}: {done} finished, {resumed} to resume, {len(todo) - resumed} to start; {how}"
     )
     if changed := [run for run in begun if _has_other_settings(run)]:
         overview.say(
@@ -140,7 +175,7 @@ def _greet(overview: Overview, planned: list[PlannedRun], todo: list[PlannedRun]
 
 def _has_other_settings(run: PlannedRun) -> bool:
     try:
-        found = json.loads((run.path / "config.json").read_text())["config"]
-    except (OSError, ValueError, KeyError):  # its process will say what is wrong with it
+        found = read_json(run.path / "config.json")["config"]
+    except (OSError, UserError, KeyError):  # its process will say what is wrong with it
         return False
     return bool(found != json.loads(json.dumps(run.config.config)))

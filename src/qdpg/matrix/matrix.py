@@ -14,7 +14,8 @@ from typing import Any
 from qdpg.algorithms.algorithm import Footprint
 from qdpg.algorithms.registry import ALGORITHMS, config_to_json, footprint, make_config
 from qdpg.errors import UserError
-from qdpg.runs.run import RunConfig
+from qdpg.play.floor import with_floor
+from qdpg.runs.run import RunConfig, check_steps
 from qdpg.tasks.registry import file_name, make_task
 
 
@@ -60,9 +61,13 @@ class Matrix:
 
     def settings_of(self, algorithm: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """The options of the task and the settings of `algorithm`; its own settings win over those for all."""
-        owners = {"task", *ALGORITHMS}
-        for_all = {key: value for key, value in self.settings.items() if key.partition(".")[0] not in owners}
+        for_all = {key: value for key, value in self.settings.items() if self._owner(key) is None}
         return self._own("task"), for_all | self._own(algorithm)
+
+    def _owner(self, key: str) -> str | None:
+        """Whose setting it is, if it is not for all algorithms."""
+        owners = ("task", *ALGORITHMS, *self.algorithms)
+        return next((owner for owner in owners if key.startswith(f"{owner}.")), None)
 
     def _own(self, owner: str) -> dict[str, Any]:
         """The settings that begin with `owner`, without that."""
@@ -78,19 +83,21 @@ class Matrix:
             UserError: Some of it cannot be run.
         """
         for key in self.settings:
-            if (owner := key.partition(".")[0]) in ALGORITHMS and owner not in self.algorithms:
+            if (owner := self._owner(key)) not in (None, "task", *self.algorithms):
                 raise UserError(f"--set {key} is for {owner!r}, which is not one of the algorithms.")
         made = {}
         for task, algorithm in product(self.tasks, self.algorithms):
             options, settings = self.settings_of(algorithm)
-            config = make_config(algorithm, self.preset, task, settings)
-            room = footprint(algorithm, make_task(task, **options).spec, config)
+            played, options = with_floor(make_task(task, **options), options)
+            spec = played.spec
+            config = make_config(algorithm, self.preset, spec, settings)
+            room = footprint(algorithm, spec, config)
             made[task, algorithm] = options, config_to_json(config), room
         planned = []
         for seed, task, algorithm in product(self.seeds, self.tasks, self.algorithms):
             options, settings, room = made[task, algorithm]
             run = RunConfig(task, options, algorithm, self.preset, settings, seed, self.steps)
-            planned.append(PlannedRun(out / file_name(task) / algorithm / f"seed-{seed}", run, room))
+            planned.append(PlannedRun(out / file_name(task) / file_name(algorithm) / f"seed-{seed}", run, room))
         return planned
 
 
@@ -116,8 +123,7 @@ def make_matrix(
             raise UserError(f"--{option} names {twice[0]} twice; name it once.")
     if any(not 0 <= seed < 2**31 for seed in seeds):
         raise UserError("--seeds must be at least 0 and below 2³¹.")
-    if steps < 1:
-        raise UserError(f"--steps is {steps}, but must be at least 1.")
+    check_steps(steps)
     try:
         plain = json.loads(json.dumps(dict(settings)))  # as compare.json will hold them
     except TypeError as error:

@@ -10,25 +10,26 @@ from datetime import timedelta
 from types import TracebackType
 
 from rich import progress as rich_progress
-from rich.console import Console
 
 from qdpg.matrix.matrix import PlannedRun
 from qdpg.matrix.progress import Progress, Totals
 from qdpg.report.words import number, plural
+from qdpg.terminal import make_console
 
 _PLAIN_EVERY = 60.0  # seconds between plain reports
 _LIVE_EVERY = 1.0
+HERE = "here"  # on this machine
 
 
 class Overview:
     """Shows how a comparison goes."""
 
     def __init__(self, quiet: bool = False) -> None:
-        self._console = Console(quiet=quiet)
+        self._console = make_console(quiet=quiet)
         self._bars: rich_progress.Progress | None = None
         if not quiet and sys.stdout.isatty():
             columns = (
-                rich_progress.TextColumn("[bold]{task.description}", markup=True),
+                rich_progress.TextColumn("{task.description}", style="bold", markup=False),
                 rich_progress.BarColumn(bar_width=24),
                 rich_progress.TaskProgressColumn(),
                 rich_progress.TextColumn("{task.fields[text]}", markup=False),
@@ -52,15 +53,23 @@ class Overview:
 
     def say(self, sentence: str) -> None:
         """Show a sentence that stays."""
-        self._console.print(sentence, soft_wrap=True, highlight=False, markup=False)
+        self._console.print(sentence, soft_wrap=True)
 
-    def update(self, running: Mapping[PlannedRun, Progress], totals: Totals) -> None:
-        """Show where the runs in progress and the whole matrix are, if it is time to."""
+    def update(
+        self, running: Mapping[PlannedRun, Progress], totals: Totals, places: Mapping[PlannedRun, str | None]
+    ) -> None:
+        """Show where the runs in progress and the whole matrix are, if it is time to.
+
+        Args:
+            running: How far each run is.
+            totals: How far all of them are.
+            places: The node of each run.
+        """
         if time.monotonic() < self._due:
             return
         self._due = time.monotonic() + (_LIVE_EVERY if self._bars is not None else _PLAIN_EVERY)
         self._began = {run: self._began.get(run, seen) for run, seen in running.items()}
-        texts = {run: describe(seen, self._began[run]) for run, seen in running.items()}
+        texts = {run: describe(seen, self._began[run], places[run]) for run, seen in running.items()}
         if self._bars is None:
             for run, text in texts.items():
                 self.say(f"  {run.name}: {running[run].steps:,}/{run.config.steps:,} steps  {text}")
@@ -84,14 +93,15 @@ class Overview:
         bars.update(self._total, completed=totals.steps, total=totals.total_steps, text=summarise(totals))
 
 
-def describe(seen: Progress, began: Progress) -> str:
-    """Speed since it `began` to be watched and best fitness of a run in progress, in words."""
+def describe(seen: Progress, began: Progress, place: str | None = HERE) -> str:
+    """Speed since it `began` to be watched and best fitness of a run in progress, and where it is, in words."""
+    where = "" if place == HERE else f"  on {place}"
     if not seen.steps:
-        return "starting"
+        return f"starting{where}"
     if seen.seconds <= began.seconds:
         began = Progress()
     speed = (seen.steps - began.steps) / max(seen.seconds - began.seconds, 1e-9)
-    return f"{number(speed)} steps/s  best {number(seen.best_fitness)}"
+    return f"{number(speed)} steps/s  best {number(seen.best_fitness)}{where}"
 
 
 def summarise(totals: Totals) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from qdpg.errors import UserError
 from qdpg.matrix.matrix import PlannedRun
+from qdpg.runs.files import read_json
 from qdpg.runs.logs import read_last_row
 
 
@@ -43,10 +44,10 @@ def read_progress(run: PlannedRun) -> Progress:
 def is_finished(run: PlannedRun) -> bool:
     """Whether nothing is left to do. The elites' description is the last thing that a run writes."""
     try:
-        steps: int = json.loads((run.path / "elites" / "elites.json").read_text())["steps"]
-    except (OSError, ValueError, KeyError):
+        steps = read_json(run.path / "elites" / "elites.json")["steps"]
+    except (OSError, UserError, KeyError):
         return False
-    return steps >= run.config.steps
+    return isinstance(steps, int) and steps >= run.config.steps
 
 
 def seconds_left(

@@ -7,7 +7,7 @@ failures.json    runs whose last attempt failed: error, exit code, log
 from __future__ import annotations
 
 import dataclasses
-import json
+import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,10 +15,12 @@ from typing import Any
 
 from qdpg.errors import UserError
 from qdpg.matrix.matrix import Matrix, PlannedRun, make_matrix
-from qdpg.runs.files import write_json
-from qdpg.runs.run import describe_software
+from qdpg.runs.files import read_json
+from qdpg.runs.records import DIGEST, parse, read_sealed, write_record
+from qdpg.runs.software import describe_software
 
-FORMAT = 1
+FORMAT = 2
+OLD_FORMAT = 1  # without digests
 
 
 @dataclass(frozen=True)
@@ -32,27 +34,36 @@ class Failure:
     time: str
 
 
+@dataclass(frozen=True)
+class _Failed:
+    """What `failures.json` holds."""
+
+    format: int
+    failures: list[Failure]
+
+
 def read_matrix(out: Path) -> Matrix | None:
     """What the comparison in `out` was asked for; None if there is no comparison yet.
 
     Raises:
         UserError: The file cannot be used.
     """
-    if not (out / "compare.json").exists():
+    if not os.path.lexists(out / "compare.json"):
         return None
-    data = _read(out / "compare.json")
-    try:
-        return make_matrix(**{field.name: data[field.name] for field in dataclasses.fields(Matrix)})
-    except KeyError as error:
-        raise UserError(f"{out / 'compare.json'} lacks {error}; restore the file or choose another --out.") from None
+    path = out / "compare.json"
+    data = _read(path)
+    names = [field.name for field in dataclasses.fields(Matrix)]
+    asked = parse(Matrix, {name: data[name] for name in names if name in data}, str(path))
+    return make_matrix(**vars(asked))
 
 
 def write_matrix(out: Path, matrix: Matrix) -> None:
     """Write down what is asked for; what the file said about the beginning stays."""
     path = out / "compare.json"
-    began = _read(path) if path.exists() else {"versions": describe_software(), "started": _now()}
+    began = _read(path) if os.path.lexists(path) else {}
     asked = dataclasses.asdict(matrix)
-    write_json(path, {"format": FORMAT, **asked, "versions": began["versions"], "started": began["started"]})
+    about = {"versions": began.get("versions") or describe_software(), "started": began.get("started") or _now()}
+    write_record(path, {"format": FORMAT, **asked, **about})
 
 
 class Failures:
@@ -60,8 +71,8 @@ class Failures:
 
     def __init__(self, out: Path) -> None:
         self._out, self._path = out, out / "failures.json"
-        entries = _read(self._path)["failures"] if self._path.exists() else []
-        self._failures = {entry["run"]: Failure(**entry) for entry in entries}
+        found = _read(self._path) if os.path.lexists(self._path) else {"format": FORMAT, "failures": []}
+        self._failures = {failure.run: failure for failure in parse(_Failed, found, str(self._path)).failures}
 
     def add(self, run: PlannedRun, error: str, exit_code: int | None) -> Failure:
         """Record that `run` failed."""
@@ -83,17 +94,15 @@ class Failures:
         return path.relative_to(self._out).as_posix()
 
     def _write(self) -> None:
-        write_json(self._path, {"format": FORMAT, "failures": [dataclasses.asdict(f) for f in self.all()]})
+        write_record(self._path, {"format": FORMAT, "failures": [dataclasses.asdict(f) for f in self.all()]})
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        data: dict[str, Any] = json.loads(path.read_text())
-        found = data.get("format")
-    except (OSError, ValueError, AttributeError) as error:
-        raise UserError(f"{path} cannot be read ({error}); restore the file or choose another --out.") from None
-    if found != FORMAT:
-        raise UserError(f"{path} has format {found}, but this version of qdpg reads format {FORMAT}.")
+    data = read_json(path)
+    if data.get("format") != OLD_FORMAT or DIGEST in data:
+        data = read_sealed(path)
+        if (found := data.get("format")) != FORMAT:
+            raise UserError(f"{path} has format {found!r:.40}, but this version of qdpg reads format {FORMAT}.")
     return data
 
 

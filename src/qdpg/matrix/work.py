@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
-
-import psutil
+from typing import TYPE_CHECKING, Any
 
 from qdpg.errors import UserError
-from qdpg.matrix.child import Child, Cores
+from qdpg.matrix.child import Crew
 from qdpg.matrix.matrix import PlannedRun
 from qdpg.matrix.overview import Overview
 from qdpg.matrix.progress import Totals, is_finished, read_progress, seconds_left
 from qdpg.matrix.record import Failures
 from qdpg.report.words import number
-from qdpg.runs.files import lock_directory, remove_leftovers
-from qdpg.runs.room import check_room, memory_needed
-from qdpg.runs.run import create_run
+from qdpg.runs.files import lock_directory
+from qdpg.runs.run import create_run, load_run
+from qdpg.runs.signals import STOPPING
+
+if TYPE_CHECKING:
+    from qdpg.matrix.remote import RayCrew
 
 _POLL = 0.2  # seconds between two looks at the processes
 _PATIENCE = 60.0  # seconds to wait for a run that a process of a killed comparison is still saving
 # Exit codes of a run that was asked to stop: after saving, or before it could.
-_STOPPED = (*(128 + n for n in (signal.SIGINT, signal.SIGTERM)), -signal.SIGINT, -signal.SIGTERM, -signal.SIGKILL)
+_STOPPED = (*(128 + n for n in STOPPING), *(-n for n in STOPPING), -signal.SIGKILL)
 
 
 class Work:
@@ -35,24 +33,22 @@ class Work:
         self,
         planned: list[PlannedRun],
         todo: list[PlannedRun],
-        shares: list[Cores],
+        crew: Crew | RayCrew,
         failures: Failures,
         overview: Overview,
-        options: Sequence[str],
     ) -> None:
         """Make ready.
 
         Args:
             planned: All runs of the matrix.
             todo: Those that are not finished, in the order in which they shall be trained.
-            shares: The cores of each of the runs that are trained at once.
+            crew: Who starts runs.
             failures: The record of failed runs.
             overview: Where it is shown how far they are.
-            options: Of `qdpg resume`, for every run.
         """
-        self.failures, self._overview, self._options = failures, overview, options
-        self._planned, self._waiting, self._free, self._jobs = planned, list(todo), list(shares), len(shares)
-        self._children: list[Child] = []
+        self.failures, self._overview, self._crew = failures, overview, crew
+        self._planned, self._waiting = planned, list(todo)
+        self._children: list[Any] = []  # of the crew
         self._failed: set[PlannedRun] = set()
         self._progress = {run: read_progress(run) for run in planned}
         self._received: list[int] = []  # signals
@@ -97,13 +93,11 @@ class Work:
 
     def _start_one(self) -> bool:
         """Start the first waiting run that fits; whether there was one (or one that cannot be started at all)."""
-        if not self._free or not self._waiting:
-            return False
-        spare = psutil.virtual_memory().available - sum(child.memory_to_come() for child in self._children)
         for run in self._waiting:
-            if self._children and memory_needed(run.footprint) > spare:
+            if not self._crew.has_room(run, self._children):
                 continue
             try:
+                self._crew.check(run)
                 _prepare(run)
             except _BusyError as error:
                 if self._children or time.monotonic() < self._patience:
@@ -112,17 +106,19 @@ class Work:
             except (UserError, OSError) as error:
                 self._fail(run, str(error), None)
             else:
-                self._children.append(Child(run, self._free.pop(0), self._options))
-                self._overview.say(f"started {run.name}")
+                self._children.append(child := self._crew.start(run))
+                if child.place is not None:  # otherwise it will say so itself
+                    self._overview.say(f"started {run.name}")
             self._waiting.remove(run)
             return True
         return False
 
-    def _end(self, child: Child, code: int) -> None:
+    def _end(self, child: Any, code: int) -> None:
         """Find out what became of a run whose process has ended."""
         run, seen = child.run, read_progress(child.run)
+        self._pass_on(child)
         self._children.remove(child)
-        self._free.append(child.cores)
+        self._crew.end(child)
         self._progress[run] = seen
         if code == 0 and is_finished(run):
             self.failures.remove(run)
@@ -134,24 +130,33 @@ class Work:
         else:
             self._fail(run, child.error(code), code)
 
+    def _pass_on(self, child: Any) -> None:
+        """Say what a run has to say."""
+        while child.remarks:
+            self._overview.say(child.remarks.pop(0))
+
     def _fail(self, run: PlannedRun, error: str, code: int | None) -> None:
         self._failed.add(run)
         self.failures.add(run, error, code)
         self._overview.say(f"failed {run.name}: {error}")
 
     def _show(self) -> None:
-        running = [child.run for child in self._children]
+        running = [child.run for child in self._children if child.place is not None]
+        for child in self._children:
+            self._pass_on(child)
         self._progress |= {run: read_progress(run) for run in running}
-        undone = {*self._waiting, *running, *self._failed}
+        waiting = [*self._waiting, *(child.run for child in self._children if child.place is None)]
+        undone = {*waiting, *running, *self._failed}
         totals = Totals(
             runs=len(self._planned),
             finished=len(self._planned) - len(undone),
             failed=len(self._failed),
             steps=sum(min(self._progress[run].steps, run.config.steps) for run in self._planned),
             total_steps=sum(run.config.steps for run in self._planned),
-            seconds_left=seconds_left(self._waiting, running, self._progress, self._jobs),
+            seconds_left=seconds_left(waiting, running, self._progress, self._crew.jobs),
         )
-        self._overview.update({run: self._progress[run] for run in running}, totals)
+        places = {child.run: child.place for child in self._children}
+        self._overview.update({run: self._progress[run] for run in running}, totals, places)
 
 
 class _BusyError(Exception):
@@ -163,34 +168,15 @@ def _prepare(run: PlannedRun) -> None:
 
     Raises:
         _BusyError: Another process trains it.
-        UserError: There is no room for it, or something else is in its place.
+        UserError: Something else is in its place.
     """
-    check_room(run.footprint, run.path.absolute())
     if (run.path / "config.json").exists():
         try:
             lock_directory(run.path, f"another process is training {run.path}; stop it and try again.").close()
         except UserError as error:
             raise _BusyError(str(error)) from None
+        found = load_run(run.path).config
+        if any(found[name] != getattr(run.config, name) for name in ("task", "algorithm", "seed")):
+            raise UserError(f"{run.path} holds another run; move it away.")
         return
-    if run.path.is_dir():  # a comparison that was killed may have left it half made
-        remove_leftovers(run.path)
-        (run.path / "manifest.json").unlink(missing_ok=True)
     create_run(run.path, run.config)
-
-
-@contextmanager
-def signals_to(stop: Callable[[int], None]) -> Iterator[None]:
-    """Call `stop` with every SIGINT and SIGTERM. Only the main thread can receive them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def handle(received: int, frame: FrameType | None) -> None:
-        stop(received)
-
-    previous = {each: signal.signal(each, handle) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for each, handler in previous.items():
-            signal.signal(each, handler)

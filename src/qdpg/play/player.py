@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 import numpy as np
 
+from qdpg.cluster.engine import RayEngine
 from qdpg.learn.networks import MLP
 from qdpg.play.acting import NO_NOISE, Noise, RollIn
 from qdpg.play.rollouts import Rollouts
@@ -61,3 +64,36 @@ def make_player(task: Task, threads: int = 0) -> Player:
     if isinstance(task, GymnasiumTask):
         return GymnasiumPlayer(task)
     raise TypeError(f"{type(task).__name__} is no JaxTask, MujocoTask or GymnasiumTask")
+
+
+@contextmanager
+def open_player(
+    task: Task,
+    engine: RayEngine | None = None,
+    say: Callable[[str], None] = lambda sentence: None,
+    ready: Player | None = None,
+) -> Iterator[Player]:
+    """A player for `task` in this process, or on Ray for as long as it is needed.
+
+    Args:
+        task: What is to be played.
+        engine: Which Ray; None for this process.
+        say: Told in a sentence what a person should know about the cluster.
+        ready: A player for the task that is there already, if so; it is used instead.
+
+    Raises:
+        UserError: There is no Ray.
+    """
+    if ready is not None or engine is None:
+        yield ready or make_player(task)
+        return
+    from qdpg.cluster.connect import connected
+
+    with connected(engine) as ray:
+        from qdpg.play.ray_player import RayPlayer
+
+        player = RayPlayer(ray, task, engine.workers, say)
+        try:
+            yield player
+        finally:
+            player.close()

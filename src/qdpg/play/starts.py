@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-Purpose = Literal["look-choose", "look-report", "population", "choose", "report", "adapt"]
+Purpose = Literal["look-choose", "look-report", "population", "choose", "report", "adapt", "watch"]
 
 TRAINING = 2**31  # training draws its reset seeds below
 _QUARTER = 2**29  # of what is left
@@ -20,6 +20,7 @@ _RANGES = {  # the first seed, and how many there are
     "choose": (TRAINING + 3 * _QUARTER, _QUARTER // 4),  # by which `qdpg evaluate` compares elites
     "report": (TRAINING + 3 * _QUARTER + _QUARTER // 4, _QUARTER // 4),  # by which it judges the chosen one
     "adapt": (TRAINING + 3 * _QUARTER + _QUARTER // 2, _QUARTER // 4),  # trials of adaptation
+    "watch": (TRAINING + 3 * _QUARTER + 3 * _QUARTER // 4, _QUARTER // 4),  # episodes that somebody watches
 }
 
 
