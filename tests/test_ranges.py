@@ -39,7 +39,7 @@ def test_what_lies_within(kind, inside, outside):
 
 def test_no_range_holds_what_is_not_finite():
     everything = Range()
-    assert everything.holds(-1e308)
+    assert everything.holds(-1e30)
     assert not any(everything.holds(value) for value in (math.nan, math.inf, -math.inf))
 
 

@@ -11,8 +11,6 @@ import typing
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-import typeguard
-
 from qdpg.errors import UserError
 from qdpg.ranges import Range
 
@@ -45,10 +43,12 @@ def replace_options(instance: T, options: Mapping[str, Any], owner: str) -> T:
                 inner = ", ".join(f"{name}.{field.name}" for field in dataclasses.fields(part))
                 raise UserError(f"option {name!r} of {owner} has parts; give one of: {inner}.")
             fitting[name] = replace_options(part, group, f"{name!r} of {owner}")
+        elif isinstance(part, Mapping) and isinstance(group, Mapping):
+            fitting[name] = {**part, **group}
         else:
             if isinstance(group, _Dotted):
                 raise UserError(f"option {name!r} of {owner} has no parts, but {next(iter(group))!r} was given.")
-            fitting[name] = _fit(group, hints[name], f"option {name!r} of {owner}")
+            fitting[name] = fit(group, hints[name], f"option {name!r} of {owner}")
     return dataclasses.replace(instance, **fitting) if fitting else instance  # type: ignore[type-var]
 
 
@@ -89,8 +89,10 @@ def _group(options: Mapping[str, Any]) -> dict[str, Any]:
     return grouped
 
 
-def _fit(value: Any, hint: Any, name: str) -> Any:
+def fit(value: Any, hint: Any, name: str) -> Any:
     """Return `value` as `hint` wants it: whole numbers become floats where floats are meant, lists become tuples."""
+    import typeguard  # which takes longer to import than many commands run
+
     if isinstance(value, list):
         value = tuple(value)
     plain = _without_ranges(hint)
@@ -105,7 +107,10 @@ def _fit(value: Any, hint: Any, name: str) -> Any:
         for number in value if isinstance(value, tuple) else (value,):
             if number is not None and not limits.holds(number):
                 raise UserError(f"{name} must be {limits}, not {value!r}.")
-    return float(value) if plain is float else value
+    try:
+        return float(value) if plain is float else value
+    except OverflowError:
+        raise UserError(f"{name} is too large.") from None
 
 
 def _holds_bool(value: Any) -> bool:

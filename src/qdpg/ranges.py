@@ -9,6 +9,11 @@ import math
 from dataclasses import dataclass
 from typing import Annotated
 
+from qdpg.errors import UserError
+
+_LARGEST = 1e30  # beyond, single precision would not hold what is made of it
+_MOST = 2**31 - 1  # of what is counted
+
 
 @dataclass(frozen=True)
 class Range:
@@ -27,17 +32,39 @@ class Range:
     def holds(self, value: float) -> bool:
         """Whether `value` is finite and lies within."""
         above = value > self.low if self.open_low else value >= self.low
-        return math.isfinite(value) and above and value <= self.high
+        return above and value <= self.high and abs(value) <= _LARGEST
 
     def __str__(self) -> str:
         if self.low == -math.inf:
-            return "finite"
+            return f"finite and at most {_LARGEST:g}"
         least = f"{'more than' if self.open_low else 'at least'} {self.low:g}"
-        return least if self.high == math.inf else f"{least} and at most {self.high:g}"
+        if self.high == math.inf:
+            return least
+        return (
+            f"{least} and at most {self.high:,}" if isinstance(self.high, int) else f"{least} and at most {self.high:g}"
+        )
+
+    def check(self, value: float, name: str) -> None:
+        """Refuse a value that lies outside.
+
+        Args:
+            value: A number.
+            name: What it is called.
+
+        Raises:
+            UserError: It does.
+        """
+        if not self.holds(value):
+            large = f" (and not larger than {_LARGEST:g})" if abs(value) > _LARGEST and self.high == math.inf else ""
+            raise UserError(f"{name} is {value!r:.40}, but must be {self}{large}.")
 
 
-Count = Annotated[int, Range(1)]
-CountOrNone = Annotated[int, Range(0)]
+COUNT = Range(1, _MOST)
+SEED = Range(0, _MOST)
+Count = Annotated[int, COUNT]
+CountOrNone = Annotated[int, Range(0, _MOST)]
+Horizon = Annotated[int, Range(1, 1_000_000)]
+Seed = Annotated[int, SEED]
 Number = Annotated[float, Range()]  # any that is finite
 Share = Annotated[float, Range(0, 1)]
 Positive = Annotated[float, Range(0, open_low=True)]
@@ -46,3 +73,13 @@ AtLeastOne = Annotated[float, Range(1)]
 Correlation = Annotated[float, Range(0, 0.9999)]
 Widths = tuple[Count, ...]
 Cells = tuple[Count, ...] | Count
+
+
+def check_seconds(value: float, name: str) -> None:
+    """Refuse what is no length of time; it may be endless.
+
+    Raises:
+        UserError: It is none.
+    """
+    if not value >= 0:
+        raise UserError(f"{name} is {value}, but must be at least 0.")

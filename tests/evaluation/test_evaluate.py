@@ -16,10 +16,11 @@ from qdpg.evaluation import evaluate as module
 from qdpg.evaluation.evaluate import EPISODES, ROUND, play_order
 from qdpg.play.player import make_player
 from qdpg.play.starts import fresh_starts
-from qdpg.runs.collection import EVALUATED, EVALUATED_ABOUT
+from qdpg.runs.evaluated import EVALUATED, EVALUATED_ABOUT
 from qdpg.runs.files import lock_directory
 from qdpg.runs.run import RunConfig, create_run
 from qdpg.runs.train import Trainer
+from unsealed import unseal_elites
 
 
 class Silent:
@@ -149,8 +150,11 @@ def test_an_evaluation_belongs_to_the_elites_it_was_made_of(run):
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(bytes(content))
+    with pytest.raises(UserError, match=r"elites\.safetensors is not what the run wrote"):
+        _ = load_run(run.path).elites
+    unseal_elites(run.path)
     assert load_run(run.path).elites.evaluated is None
-    again = qdpg.evaluate(run, episodes=2)
+    again = qdpg.evaluate(run.path, episodes=2)
     assert again.summary["complete"]
 
 
@@ -176,7 +180,7 @@ def test_tables_can_be_read_without_qdpg(run):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"), [({"episodes": 0}, "must be at least 1"), ({"seed": -1}, "must not be negative")]
+    ("arguments", "words"), [({"episodes": 0}, "must be at least 1"), ({"seed": -1}, "must be at least 0")]
 )
 def test_bad_arguments_are_refused(run, arguments, words):
     with pytest.raises(UserError, match=words):

@@ -10,7 +10,8 @@ from qdpg.learn.networks import init_mlp, init_population
 from qdpg.memory.elites import Elites
 from qdpg.play.player import make_player
 from qdpg.play.starts import fresh_starts
-from qdpg.runs.looks import CANDIDATES, STARTS, Looks, is_look_due, steps_to_solved
+from qdpg.runs.looks import CANDIDATES, STARTS, Looks, is_look_due
+from qdpg.runs.solved import steps_to_solved
 from qdpg.tasks.point_maze import PointMaze
 
 TASK = PointMaze(horizon=25)

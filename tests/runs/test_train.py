@@ -21,6 +21,7 @@ from qdpg.algorithms.registry import config_to_json, make_config
 from qdpg.errors import DivergedError, UserError
 from qdpg.learn.transitions import NOVELTY
 from qdpg.runs.logs import read_csv
+from qdpg.runs.records import write_record
 from qdpg.runs.room import peak_memory
 from qdpg.runs.run import change_steps, create_run, load_run, lock_run
 from qdpg.runs.train import Trainer
@@ -277,7 +278,7 @@ def test_refuses_a_directory_in_use(tmp_path, config, train):
 
 
 def test_refuses_what_does_not_fit_in_memory(tmp_path):
-    done = qdpg("train", "ant-trap", "--out", tmp_path / "r", "--set", "replay_size=10000000000")
+    done = qdpg("train", "ant-trap", "--out", tmp_path / "r", "--set", "replay_size=2000000000")
     assert done.returncode == 2, done.stderr
     assert "of memory" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
@@ -322,7 +323,7 @@ def test_peak_memory_is_kept_over_resumes(tmp_path, train):
     held = run.peak_memory()
     # The system counts pages in batches, so that its figures are a little off.
     assert 0.9 * psutil.Process().memory_info().rss < held < 1.1 * peak_memory()
-    (tmp_path / "run" / "resources.json").write_text(json.dumps({"peak_memory": 10**15}))
+    write_record(tmp_path / "run" / "resources.json", {"peak_memory": 10**15})
     change_steps(run, 400)
     resumed(tmp_path / "run")
     assert load_run(tmp_path / "run").peak_memory() == 10**15, "an earlier process held more"

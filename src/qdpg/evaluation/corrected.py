@@ -35,7 +35,9 @@ def score(archive: ArchiveBase, floor: float, fitness: np.ndarray, behaviours: n
     best = np.full(archive.cells, -np.inf)
     np.maximum.at(best, np.asarray(archive.index_of(behaviours), np.int64), fitness)
     filled = best[np.isfinite(best)]
-    return Score(float((filled - floor).sum()), len(filled), len(filled) / archive.cells, float(filled.max()))
+    return Score(
+        float(np.maximum(filled - floor, 0.0).sum()), len(filled), len(filled) / archive.cells, float(filled.max())
+    )
 
 
 def loss(stored: float, corrected: float) -> float:

@@ -11,8 +11,7 @@ An evaluation that was stopped goes on where it was. It belongs to the elites it
 
 from __future__ import annotations
 
-import csv
-import io
+import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,15 +21,21 @@ from typing import Any
 import jax
 import numpy as np
 
-from qdpg.errors import UserError
+from qdpg.cluster.engine import Engine, find_engine
+from qdpg.errors import DamagedError, UserError
 from qdpg.evaluation.corrected import Score, loss, score
 from qdpg.evaluation.table import describe_elites
-from qdpg.play.player import Player, make_player
+from qdpg.play.judging import Chosen, Outcomes, judge
+from qdpg.play.player import Player, open_player
 from qdpg.play.starts import fresh_starts
-from qdpg.runs.collection import EVALUATED, EVALUATED_ABOUT, Collection, read_evaluated_about
-from qdpg.runs.files import checksum, lock_directory, write_bytes, write_json
+from qdpg.ranges import SEED, Range, check_seconds
+from qdpg.runs.collection import Collection
+from qdpg.runs.evaluated import ARRAYS, EVALUATED, EVALUATED_ABOUT, FORMAT, read_evaluated_about, write_table
+from qdpg.runs.files import checksum, lock_directory
 from qdpg.runs.logs import CsvLog, read_csv
-from qdpg.runs.run import Run, describe_software, load_run
+from qdpg.runs.records import Written, parse, write_record
+from qdpg.runs.run import Run, load_run
+from qdpg.runs.software import describe_software
 
 EPISODES = "evaluated-episodes.csv"
 ROUND = 5  # episodes of an elite that are played before the next: whoever is stopped knows something about all
@@ -57,6 +62,9 @@ def evaluate(
     seconds: float = np.inf,
     progress: Callable[[int, int], None] = lambda done, of: None,
     stop: Callable[[], bool] = lambda: False,
+    *,
+    engine: Engine = "local",
+    player: Player | None = None,
 ) -> Evaluation:
     """Play every elite of a run from fresh starts, without noise, on all cores; write tables beside the elites.
 
@@ -69,34 +77,41 @@ def evaluate(
         seconds: Begin nothing more after this time. What is missing is played by the next call.
         progress: Told the episodes played so far, and those wanted.
         stop: Asked now and then; when true, what was played is kept.
+        engine: "local", "ray" (on this machine), or a `RayEngine`. Results do not depend on it.
+        player: Who plays, if there is a player for the run's task already.
 
     Raises:
         UserError: The arguments make no sense, or there are no elites.
     """
-    if episodes < 1:
-        raise UserError(f"the number of episodes is {episodes}, but must be at least 1.")
-    if seed < 0:
-        raise UserError(f"the seed of an evaluation is {seed}, but must not be negative.")
+    Range(1, 1_000_000).check(episodes, "the number of episodes")
+    SEED.check(seed, "the seed of an evaluation")
+    check_seconds(seconds, "the time for an evaluation")
     run = run if isinstance(run, Run) else load_run(run)
     directory, began = run.path / "elites", time.perf_counter()
     elites = run.elites
     if not len(elites):
         raise UserError(f"{run.path} has no elites to evaluate; train longer.")
-    with lock_directory(directory, f"another process is evaluating {run.path}; wait for it or stop it."):
-        log = _take_up(directory, elites, episodes, seed)
-        player = make_player(run.task)
+    with (
+        open_player(run.task, find_engine(engine), ready=player) as player,
+        lock_directory(directory, f"another process is evaluating {run.path}; wait for it or stop it."),
+    ):
+        about, log = _take_up(directory, elites, episodes, seed)
         done, wanted = len(_read_episodes(directory, elites)[0]), len(elites) * episodes
         order = play_order(len(elites), episodes)
         seeds = fresh_starts("choose", episodes, seed)
         batch = max(1, BATCH_STEPS // run.task.spec.horizon)
         progress(done, wanted)
+        rows, episode = order[done:].T
+        parts = judge(player, Chosen(elites.population(), rows), seeds[episode], chunk=batch)
         while done < wanted and not stop() and time.perf_counter() - began < seconds:
-            rows, episode = order[done : done + batch].T
-            log.append(_play(player, elites, rows, seeds[episode]))
-            log.sync()
+            part = next(parts)
+            rows, episode = order[done : done + len(part.fitness)].T
+            log.append(_describe(elites, rows, seeds[episode], part))
+            about["tables"][EPISODES] = dataclasses.asdict(log.sync())
+            write_record(directory / EVALUATED_ABOUT, about)
             done += len(rows)
             progress(done, wanted)
-        summary = _summarise(run, directory, player, elites, order[:done], episodes, seed)
+        summary = _summarise(about, directory, player, elites, order[:done], episodes, seed)
     return Evaluation(run.elites, summary)
 
 
@@ -107,9 +122,8 @@ def play_order(elites: int, episodes: int) -> np.ndarray:
     return np.concatenate(pairs)
 
 
-def _play(player: Player, elites: Collection, rows: np.ndarray, seeds: np.ndarray) -> list[dict[str, Any]]:
-    population = jax.tree.map(lambda leaf: leaf[rows], elites.population())
-    played = player.play(population, seeds, record=False)
+def _describe(elites: Collection, rows: np.ndarray, seeds: np.ndarray, played: Outcomes) -> list[dict[str, Any]]:
+    """Rows of the table of episodes."""
     return [
         {
             "cell": elites.cells_index[row],
@@ -123,38 +137,46 @@ def _play(player: Player, elites: Collection, rows: np.ndarray, seeds: np.ndarra
     ]
 
 
-def _take_up(directory: Path, elites: Collection, episodes: int, seed: int) -> CsvLog:
+def _take_up(directory: Path, elites: Collection, episodes: int, seed: int) -> tuple[dict[str, Any], CsvLog]:
     """Go on with the evaluation that is there, or begin one if it is of other elites or starts."""
     about = {
-        "format": 1,
-        "elites_sha256": checksum(directory / "elites.safetensors"),
+        "format": FORMAT,
+        "elites_sha256": checksum(directory / ARRAYS),
         "elites": len(elites),
         "episodes_wanted": episodes,
         "seed": seed,
     }
-    found = read_evaluated_about(directory)
+    try:
+        found = read_evaluated_about(directory)
+    except DamagedError:  # nothing is lost but time
+        found = None
     path = directory / EPISODES
-    if found is None or any(found.get(key) != value for key, value in about.items()):
-        path.unlink(missing_ok=True)
-        (directory / EVALUATED).unlink(missing_ok=True)
-        write_json(directory / EVALUATED_ABOUT, {**about, "episodes": 0})
-    elif path.exists():
-        text = path.read_bytes()
-        CsvLog(path).truncate(text.rfind(b"\n") + 1)  # a line that was being written when the process ended
-    return CsvLog(path)
+    if found is not None and all(found.get(key) == value for key, value in about.items()):
+        try:
+            written = parse(Written, found.get("tables", {}).get(EPISODES, {"length": 0}), str(path))
+            log = CsvLog(path, written)
+            log.cut()  # what was being written when the process ended
+            return found, log
+        except DamagedError:
+            pass
+    for name in (EPISODES, EVALUATED):
+        (directory / name).unlink(missing_ok=True)
+    about |= {"episodes": 0, "tables": {}}
+    write_record(directory / EVALUATED_ABOUT, about)
+    return about, CsvLog(path)
 
 
 def _read_episodes(directory: Path, elites: Collection) -> tuple[np.ndarray, np.ndarray]:
     """Fitness [m] and behaviours [m, D] of the episodes played so far, in the order of `play_order`."""
     path, names = directory / EPISODES, elites.spec.descriptor_names
-    if not path.exists():
+    if not path.is_file():
         return np.zeros(0), np.zeros((0, len(names)), np.float32)
     columns = read_csv(path)
     return columns["fitness"], np.stack([columns[name] for name in names], axis=-1).astype(np.float32)
 
 
 def _summarise(
-    run: Run,
+    about: dict[str, Any],
     directory: Path,
     player: Player,
     elites: Collection,
@@ -163,8 +185,6 @@ def _summarise(
     seed: int,
 ) -> dict[str, Any]:
     """Write what the episodes come to; only as many of each elite count as all of them have played."""
-    about = read_evaluated_about(directory)
-    assert about is not None
     fitness, behaviours = _read_episodes(directory, elites)
     counted = int(np.bincount(order[:, 0], minlength=len(elites)).min()) if len(order) else 0
     if not counted:
@@ -174,12 +194,13 @@ def _summarise(
     fitness = fitness[first].reshape(len(elites), counted)
     behaviours = behaviours[first].reshape(len(elites), counted, -1)
     table = describe_elites(elites, fitness, behaviours)
-    write_bytes(directory / EVALUATED, _as_csv(table))
+    written = write_table(directory / EVALUATED, table)
     archive, floor = elites.archive(), elites.spec.fitness_floor
     stored = score(archive, floor, elites.fitness, elites.behaviours)
     means = behaviours.mean(axis=1, dtype=np.float64).astype(np.float32)
     corrected = score(archive, floor, table["mean"], means)
     about |= {
+        "tables": about["tables"] | {EVALUATED: dataclasses.asdict(written)},
         "episodes": counted,
         "complete": counted == episodes,
         "steps": elites.about["steps"],
@@ -191,7 +212,7 @@ def _summarise(
         "best": _judge_best(player, elites, table["mean"], episodes, seed) if counted == episodes else None,
         "software": describe_software(),
     }
-    write_json(directory / EVALUATED_ABOUT, about)
+    write_record(directory / EVALUATED_ABOUT, about)
     return about
 
 
@@ -218,14 +239,6 @@ def _judge_best(player: Player, elites: Collection, means: np.ndarray, episodes:
         "mean_when_chosen": float(means[row]),
         "stored_fitness": float(elites.fitness[row]),
     }
-
-
-def _as_csv(columns: dict[str, np.ndarray]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
-    return text.getvalue().encode()
 
 
 __all__ = ["Evaluation", "Score", "evaluate"]

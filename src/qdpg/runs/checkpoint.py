@@ -1,7 +1,7 @@
 """Checkpoints: a directory per checkpoint, and a journal of the replay memory that all of them share.
 
     checkpoints/00000120/state.safetensors    networks, optimisers, elites, visited states, counters
-    checkpoints/00000120/manifest.json        checksums, counters, lengths of the logs, parts of the journal
+    checkpoints/00000120/manifest.json        checksums, counters, what of logs, elites and journal belongs to it
     checkpoints/replay/000000000000-000000096480.safetensors    rows appended between two checkpoints
 
 The replay memory is large and only grows at one end, so a checkpoint writes just the rows that came since the one
@@ -10,38 +10,91 @@ before. A checkpoint is complete once its directory has its final name; the last
 
 from __future__ import annotations
 
-import json
+import dataclasses
+import itertools
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file
-
-from qdpg.algorithms.algorithm import Algorithm
-from qdpg.errors import UserError
-from qdpg.learn.transitions import NOVELTY
-from qdpg.memory.replay import Replay
-from qdpg.runs.files import TEMPORARY, checksum, remove_leftovers, sync_directory, write_arrays, write_json
+from qdpg.errors import DamagedError, MissingError, UserError
+from qdpg.ranges import NotNegative
+from qdpg.runs.files import (
+    TEMPORARY,
+    make_directory,
+    read_arrays,
+    read_json,
+    remove_leftovers,
+    sync_directory,
+    write_arrays,
+)
 from qdpg.runs.migration import migrate_state
+from qdpg.runs.records import DIGEST, Length, Ties, Written, parse, read_sealed, write_record
 
-FORMAT = 1
+if TYPE_CHECKING:
+    from qdpg.algorithms.algorithm import Algorithm
+    from qdpg.memory.replay import Replay
+
+FORMAT = 2
+OLD_FORMAT = 1  # without digests of config, logs and elites
 KEPT = 2
+STATE = "state.safetensors"
+START_OVER = "restore the files from a copy, or start over with `qdpg resume --restart`, which deletes what was trained"
 
 
-class DamagedError(Exception):
-    """A checkpoint cannot be used; the message names the file and what is wrong with it."""
+@dataclass(frozen=True)
+class Segment:
+    """A part of the journal."""
+
+    file: str
+    first: Length
+    last: Length
+    sha256: str
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"\d{12,}-\d{12,}\.safetensors", self.file):
+            raise UserError(f"'file' is {self.file!r:.60}, which is no name of a part of the journal.")
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The replay memory of a checkpoint."""
+
+    inserted: Length
+    segments: list[Segment]
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint holds besides the state that it has put back into the algorithm."""
+    """What a checkpoint holds besides the state that it has put back into the algorithm.
 
-    path: Path
-    logs: dict[str, int]  # bytes of each log file that belong to the checkpoint
-    seconds: dict[str, float]  # time spent so far by kind of work, and in all
+    Attributes:
+        format: Of its manifest.
+        generation: Generations trained.
+        steps: Environment steps played.
+        seconds: Time spent so far by kind of work, and in all.
+        checksums: Of its files.
+        replay: The replay memory.
+        config: Digest of what decides the results; empty if an older version wrote it.
+        logs: What of the logs belongs to it.
+        elites: Digests of the elites' files at that moment.
+    """
+
+    format: int
+    generation: Length
+    steps: Length
+    seconds: dict[str, NotNegative]
+    checksums: dict[str, str]
+    replay: Journal
+    config: str
+    logs: dict[str, Written]
+    elites: dict[str, str]
+
+    @property
+    def ties(self) -> Ties:
+        """What belongs to it."""
+        return Ties(self.config, self.generation, self.steps, self.logs, self.elites)
 
 
 class Checkpoints:
@@ -49,15 +102,20 @@ class Checkpoints:
 
     def __init__(self, directory: Path) -> None:
         self.directory, self.journal = directory, directory / "replay"
-        self._segments: list[dict[str, Any]] = []  # parts of the journal that the newest checkpoint uses
+        self._segments: list[Segment] = []  # parts of the journal that the newest checkpoint uses
+        self._damaged: list[Path] = []
 
     def paths(self) -> list[Path]:
         """Complete checkpoints, newest first."""
         return sorted((p for p in self.directory.glob("[0-9]*") if p.is_dir()), reverse=True)
 
-    def write(self, algorithm: Algorithm, logs: dict[str, int], seconds: dict[str, float]) -> Path:
+    def is_empty(self) -> bool:
+        """Whether there never was a complete checkpoint here."""
+        return not self.paths() and not any(self.directory.glob("damaged-*"))
+
+    def write(self, algorithm: Algorithm, ties: Ties, seconds: dict[str, float]) -> Path:
         """Write a checkpoint of `algorithm` as it stands."""
-        self.directory.mkdir(parents=True, exist_ok=True)
+        make_directory(self.directory)
         final = self.directory / f"{algorithm.generation:08d}"
         if final.exists():  # the same generation again: nothing can have changed
             return final
@@ -66,99 +124,127 @@ class Checkpoints:
         segments = self._extend_journal(replay) if replay is not None else []
         temporary = self.directory / f"{TEMPORARY}{final.name}"
         temporary.mkdir()
-        write_arrays(temporary / "state.safetensors", algorithm.state())
-        manifest = {
+        found = write_arrays(temporary / STATE, algorithm.state())
+        journal = Journal(replay.inserted if replay is not None else 0, segments)
+        record = {
             "format": FORMAT,
-            "generation": algorithm.generation,
-            "steps": algorithm.steps,
-            "logs": logs,
+            **dataclasses.asdict(ties),
             "seconds": seconds,
-            "checksums": {"state.safetensors": checksum(temporary / "state.safetensors")},
-            "replay": {"inserted": replay.inserted if replay is not None else 0, "segments": segments},
+            "checksums": {STATE: found},
+            "replay": dataclasses.asdict(journal),
         }
-        write_json(temporary / "manifest.json", manifest)
+        write_record(temporary / "manifest.json", record)
         temporary.rename(final)
         sync_directory(self.directory)
         self._segments = segments
         self._forget_old()
         return final
 
-    def _extend_journal(self, replay: Replay) -> list[dict[str, Any]]:
+    def _extend_journal(self, replay: Replay) -> list[Segment]:
         """Write the rows that came since the last checkpoint; return the parts that still hold living rows."""
-        segments = [s for s in self._segments if s["last"] > replay.inserted - replay.capacity]
-        written = self._segments[-1]["last"] if self._segments else 0
+        from qdpg.learn.transitions import NOVELTY
+
+        segments = [s for s in self._segments if s.last > replay.inserted - replay.capacity]
+        written = self._segments[-1].last if self._segments else 0
         first = max(written, replay.inserted - replay.capacity)
         if first < replay.inserted:
             arrays = replay.since(first)
             arrays["rows"][:, NOVELTY] = 0.0  # computed afresh by every generation
             path = self.journal / f"{first:012d}-{replay.inserted:012d}.safetensors"
-            write_arrays(path, arrays)
-            segments.append({"file": path.name, "first": first, "last": replay.inserted, "sha256": checksum(path)})
+            segments.append(Segment(path.name, first, replay.inserted, write_arrays(path, arrays)))
         return segments
 
     def _forget_old(self) -> None:
         for path in self.paths()[KEPT:]:
             shutil.rmtree(path)
-        used = {segment["file"] for path in self.paths() for segment in _read_manifest(path)["replay"]["segments"]}
+        try:
+            used = {segment.file for path in self.paths() for segment in read_checkpoint(path).replay.segments}
+        except (DamagedError, MissingError):  # nobody knows what it needs
+            return
         for path in self.journal.glob("*.safetensors"):
             if path.name not in used:
                 path.unlink()
 
-    def restore(self, algorithm: Algorithm, warn: Any = print) -> Checkpoint | None:
+    def restore(self, algorithm: Algorithm, config: str, warn: Any = print) -> Checkpoint | None:
         """Put the newest usable checkpoint back into `algorithm`; None if there is no checkpoint at all.
+
+        Nothing on disk is changed; see `set_damaged_aside`.
 
         Args:
             algorithm: A fresh algorithm of the same settings.
+            config: Digest of the settings: a checkpoint of others is refused.
             warn: Called with a sentence for every checkpoint that is damaged.
 
         Raises:
-            UserError: There are checkpoints, but all are damaged.
+            UserError: There are checkpoints, but none is usable.
+            OSError: A file cannot be read, perhaps only now.
         """
-        problems = []
+        problems: list[str] = []
+        self._damaged = []
         for path in self.paths():
             try:
-                return self._restore(path, algorithm)
-            except DamagedError as error:
-                problems.append(str(error))
-                warn(f"checkpoint {path.name} is damaged ({error}); falling back to the one before it.")
-                # It must not be taken for a complete one again.
-                path.rename(path.with_name(f"damaged-{path.name}"))
+                found = self._restore(path, algorithm, config)
+            except (DamagedError, MissingError) as error:
+                problems.append(str(error).rstrip("."))
+                self._damaged.append(path)
+                continue
+            for damaged, problem in zip(self._damaged, problems, strict=True):
+                warn(f"checkpoint {damaged.name} is damaged ({problem}); falling back to {path.name}.")
+            return found
         if problems:
-            raise UserError(f"no checkpoint of the run is usable: {'; '.join(problems)}.")
+            raise UserError(f"no checkpoint of the run is usable ({'; '.join(problems)}); {START_OVER}.")
         return None
 
-    def _restore(self, path: Path, algorithm: Algorithm) -> Checkpoint:
-        manifest = _read_manifest(path)
+    def set_damaged_aside(self) -> bool:
+        """Rename checkpoints that were found damaged, so that they are not used again; whether any were."""
+        for path in self._damaged:
+            names = (f"damaged-{path.name}{f'-{n}' if n else ''}" for n in itertools.count())
+            path.rename(next(free for name in names if not (free := path.with_name(name)).exists()))
+        return bool(self._damaged)
+
+    def _restore(self, path: Path, algorithm: Algorithm, config: str) -> Checkpoint:
+        found = read_checkpoint(path)
+        if found.config and found.config != config:
+            raise UserError(
+                f"{path} was trained with other settings than config.json has now; restore config.json, "
+                "or begin a new run with these settings."
+            )
         # Everything is read and checked before anything is changed.
-        state = _load_checked(path / "state.safetensors", manifest["checksums"]["state.safetensors"])
-        segments = manifest["replay"]["segments"]
-        parts = [_load_checked(self.journal / s["file"], s["sha256"]) for s in segments]
-        algorithm.load(migrate_state(state))
-        if algorithm.replay is not None:
-            if segments:
-                algorithm.replay.inserted = segments[0]["first"]
-            for part in parts:
-                algorithm.replay.insert_rows(part["rows"], part["descriptors"], part["is_playable"])
-            algorithm.replay.index()
+        state = read_arrays(path / STATE, found.checksums[STATE])
+        segments = found.replay.segments
+        parts = [read_arrays(self.journal / segment.file, segment.sha256) for segment in segments]
+        try:
+            algorithm.load(migrate_state(state))
+            if algorithm.replay is not None:
+                if segments:
+                    algorithm.replay.inserted = segments[0].first
+                for part in parts:
+                    algorithm.replay.insert_rows(part["rows"], part["descriptors"], part["is_playable"])
+                algorithm.replay.index()
+        except (KeyError, ValueError, TypeError, IndexError) as error:
+            raise DamagedError(f"{path} does not fit the run's settings: {type(error).__name__}: {error}") from error
         self._segments = segments
-        return Checkpoint(path, manifest["logs"], manifest["seconds"])
+        return found
 
 
-def _read_manifest(path: Path) -> dict[str, Any]:
-    try:
-        manifest: dict[str, Any] = json.loads((path / "manifest.json").read_text())
-    except (OSError, ValueError) as error:
-        raise DamagedError(f"{path.name}/manifest.json cannot be read: {type(error).__name__}") from error
-    if manifest.get("format") != FORMAT:
-        raise DamagedError(f"{path.name}/manifest.json has format {manifest.get('format')}, not {FORMAT}")
-    return manifest
+def read_checkpoint(path: Path) -> Checkpoint:
+    """Read and check what the checkpoint in `path` says about itself.
 
-
-def _load_checked(path: Path, expected: str) -> dict[str, np.ndarray]:
-    name = f"{path.parent.name}/{path.name}"
-    try:
-        if checksum(path) != expected:
-            raise DamagedError(f"{name} does not have the recorded checksum")
-        return load_file(path)
-    except (OSError, SafetensorError) as error:
-        raise DamagedError(f"{name} cannot be read: {type(error).__name__}") from error
+    Raises:
+        UserError: It is missing or damaged.
+    """
+    file = path / "manifest.json"
+    data = read_json(file)
+    if data.get("format") == OLD_FORMAT and DIGEST not in data:
+        logs = data.get("logs")
+        if isinstance(logs, dict):
+            data["logs"] = {name: {"length": length} for name, length in logs.items()}
+        data |= {"config": "", "elites": {}}
+    else:
+        data = read_sealed(file)
+        if data.get("format") != FORMAT:
+            raise DamagedError(f"{file} has format {data.get('format')!r}, not {FORMAT}.")
+    found = parse(Checkpoint, data, str(file))
+    if STATE not in found.checksums or path.name != f"{found.generation:08d}" or "all" not in found.seconds:
+        raise DamagedError(f"{file} is damaged: it lacks a checksum or a time, or is of another generation.")
+    return found

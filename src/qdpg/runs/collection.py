@@ -1,91 +1,45 @@
-"""A collection: the policies a run hands to its user, as plain arrays.
-
-The files can be read without qdpg: `elites.json` says what is what, `elites.safetensors` holds the arrays.
-"""
+"""A collection: the policies a run hands to its user, as plain arrays. `collection_files.py` reads and writes it."""
 
 from __future__ import annotations
 
-import functools
-import json
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import jax
 import numpy as np
 from ribs.archives import ArchiveBase
-from safetensors.numpy import load_file
 
 from qdpg.errors import UserError
 from qdpg.learn.networks import MLP
 from qdpg.memory.elites import Elites
 from qdpg.play.acting import Noise
-from qdpg.play.alone import Act, Arithmetic, act_alone
-from qdpg.runs.files import checksum, write_arrays, write_json
-from qdpg.runs.logs import read_csv
+from qdpg.play.alone import Arithmetic
+from qdpg.runs.logs import Table
+from qdpg.runs.policy import Policy
 from qdpg.tasks.task import TaskSpec
-
-_MEANING = {
-    "index": "cell of the archive",
-    "fitness": "fitness of the episode that earned the policy its place, or mean of its episodes if there are several",
-    "behaviour": "behaviour descriptor of that episode, or mean of its episodes",
-    "seed": "reset seed of that episode, or of the first of several",
-    "noise": "standard deviation of the Gaussian action noise in it",
-    "episodes": "how many episodes it was judged by; if this is missing, by one",
-    "trial_seeds": "[policy, episode] their reset seeds, the first `episodes` of each row",
-    "trial_fitness": "[policy, episode] their fitness",
-    "trial_behaviours": "[policy, episode, descriptor] their behaviour descriptors",
-    "length": "its steps",
-    "episode_return": "its sum of rewards",
-    "generation": "when it was played",
-    "weight_i": "[policy, fan_in, fan_out]: layer i computes x @ weight_i + bias_i, then its activation; "
-    "actions are clipped to [-1, 1]",
-    "bias_i": "[policy, fan_out]",
-}
-EVALUATED, EVALUATED_ABOUT = "evaluated.csv", "evaluated.json"
-_TRIALS = ("episodes", "trial_seeds", "trial_fitness", "trial_behaviours")
-
-
-@dataclass(frozen=True)
-class Policy:
-    """One policy of a collection.
-
-    Attributes:
-        weights: [fan_in, fan_out] of each layer.
-        biases: [fan_out] of each layer.
-        hidden: Activation of the hidden layers.
-        output: Activation of the last layer.
-        fitness: Its stored fitness, which is optimistic: it was stored for it.
-        behaviour: [D], its stored behaviour.
-        seed: The reset seed of the episode that it was stored for, or of the first of several.
-        evaluated_fitness: Its mean fitness from fresh starts; not-a-number before `qdpg evaluate`.
-        arithmetic: Whose rounding it acts with; see `act_alone`.
-    """
-
-    weights: tuple[np.ndarray, ...]
-    biases: tuple[np.ndarray, ...]
-    hidden: str
-    output: str
-    fitness: float
-    behaviour: np.ndarray
-    seed: int
-    evaluated_fitness: float = np.nan
-    arithmetic: Arithmetic = "native"
-
-    def act(self, observation: np.ndarray) -> np.ndarray:
-        """Return the action [..., A] in [-1, 1] for an observation [..., O], bit for bit as a player would."""
-        seen = np.asarray(observation, np.float32)
-        actions = self._act(seen.reshape(-1, seen.shape[-1]))
-        return actions.reshape(*seen.shape[:-1], -1)
-
-    @functools.cached_property
-    def _act(self) -> Act:
-        weights, biases = (tuple(part[None] for part in parts) for parts in (self.weights, self.biases))
-        return act_alone(MLP(weights, biases, self.hidden, self.output), self.arithmetic)  # type: ignore[arg-type]
 
 
 class Collection:
-    """Policies with their fitness and behaviours, in the order of their cells."""
+    """Policies with their fitness and behaviours, in the order of their cells.
+
+    A sequence: `elites[3]` is a `Policy`; `elites[:10]`, `elites[[1, 4]]` and `elites[elites.fitness > 0]` are
+    collections.
+
+    Examples:
+        >>> import qdpg
+        >>> elites = qdpg.load_run("runs/doc").elites
+        >>> best = elites.best()
+        >>> best.act([0.0, -0.8]).shape
+        (2,)
+        >>> near = elites.near((0.5, -0.8), k=5)  # those that end nearest to this place
+        >>> len(near), near[0].cell in elites.cells_index
+        (5, True)
+        >>> elites[elites.fitness > -200.0].save("good-ones")
+        >>> loaded = qdpg.Collection.load("good-ones")
+        >>> bool((loaded.fitness > -200.0).all())
+        True
+    """
 
     def __init__(
         self,
@@ -114,26 +68,86 @@ class Collection:
     def __len__(self) -> int:
         return len(self.fitness)
 
-    def __getitem__(self, row: int) -> Policy:
-        if not -len(self) <= row < len(self):
-            raise IndexError(row)
+    def __iter__(self) -> Iterator[Policy]:
+        return (self[row] for row in range(len(self)))
+
+    @overload
+    def __getitem__(self, rows: int | np.integer) -> Policy: ...
+
+    @overload
+    def __getitem__(self, rows: slice | Sequence[int] | np.ndarray) -> Collection: ...
+
+    def __getitem__(self, rows: int | np.integer | slice | Sequence[int] | np.ndarray) -> Policy | Collection:
+        if not isinstance(rows, int | np.integer):
+            return self._take(rows)
+        if not -len(self) <= rows < len(self):
+            raise IndexError(f"there is no policy {rows}: the collection has {len(self)}")
         shape, layers = self.about["policy"], range(self._layers)
         return Policy(
-            weights=tuple(self.arrays[f"weight_{i}"][row] for i in layers),
-            biases=tuple(self.arrays[f"bias_{i}"][row] for i in layers),
+            weights=tuple(self.arrays[f"weight_{i}"][rows] for i in layers),
+            biases=tuple(self.arrays[f"bias_{i}"][rows] for i in layers),
             hidden=shape["hidden"],
             output=shape["output"],
-            fitness=float(self.fitness[row]),
-            behaviour=self.behaviours[row],
-            seed=int(self.seeds[row]),
-            evaluated_fitness=float("nan") if self.evaluated is None else float(self.evaluated["mean"][row]),
+            fitness=float(self.fitness[rows]),
+            behaviour=self.behaviours[rows],
+            seed=int(self.seeds[rows]),
+            evaluated_fitness=float("nan") if self.evaluated is None else float(self.evaluated["mean"][rows]),
             arithmetic=self.arithmetic,
+            cell=int(self.cells_index[rows]),
         )
+
+    def _take(self, rows: slice | Sequence[int] | np.ndarray) -> Collection:
+        chosen = np.arange(len(self))[rows]
+        arrays = {name: array[chosen] for name, array in self.arrays.items()}
+        evaluated = None if self.evaluated is None else {name: each[chosen] for name, each in self.evaluated.items()}
+        return Collection(self.spec, {**self.about, "policies": len(chosen)}, arrays, evaluated, self.arithmetic)
+
+    def at(self, cell: int | Sequence[int]) -> Policy:
+        """The policy that holds a cell of the archive.
+
+        Args:
+            cell: The cell's index, or on a grid its place along each descriptor, from 0.
+
+        Raises:
+            UserError: There is no such cell, or nobody holds it.
+        """
+        try:
+            index = (
+                cell if isinstance(cell, int | np.integer) else np.ravel_multi_index(tuple(cell), self.about["cells"])
+            )
+        except (ValueError, TypeError):
+            raise UserError(f"there is no cell {cell} in an archive of {self.about['cells']} cells.") from None
+        held = np.flatnonzero(self.cells_index == index)
+        if not len(held):
+            raise UserError(f"no policy of the collection holds cell {cell}.")
+        return self[int(held[0])]
+
+    def near(self, behaviour: Sequence[float] | np.ndarray, k: int = 1) -> Collection:
+        """The `k` policies whose behaviours are nearest to `behaviour` [D], nearest first.
+
+        Behaviours are means from fresh starts if known, else the stored ones. Distances are in shares of the
+        descriptors' ranges.
+        """
+        wanted = np.asarray(behaviour, np.float64)
+        if wanted.shape != (self.spec.descriptor_size,):
+            raise UserError(
+                f"a behaviour of {self.spec.name} has {self.spec.descriptor_size} numbers, not {behaviour}."
+            )
+        span = np.asarray(self.spec.descriptor_high) - self.spec.descriptor_low
+        distances = np.sqrt((((self.places - wanted) / span) ** 2).sum(axis=1))
+        return self[np.argsort(distances, kind="stable")[:k]]
 
     @property
     def worth(self) -> np.ndarray:
         """What policies are compared by, [n]: the mean fitness from fresh starts if known, else the stored fitness."""
         return self.fitness if self.evaluated is None else self.evaluated["mean"]
+
+    @property
+    def places(self) -> np.ndarray:
+        """Where policies end, [n, D]: their mean behaviours from fresh starts if known, else the stored ones."""
+        if self.evaluated is None:
+            return self.behaviours
+        return np.stack([self.evaluated[f"mean_{name}"] for name in self.spec.descriptor_names], axis=-1)
 
     def best(self) -> Policy:
         """The policy with the highest mean fitness from fresh starts, or stored fitness before `qdpg evaluate`."""
@@ -181,74 +195,37 @@ class Collection:
         if corrected:
             if self.evaluated is None:
                 raise UserError("the collection has not been evaluated; call `qdpg evaluate` first.")
-            names = [f"mean_{name}" for name in self.spec.descriptor_names]
-            fitness, behaviours = self.worth, np.stack([self.evaluated[name] for name in names], axis=-1)
+            fitness, behaviours = self.worth, self.places
         elites.load(data | {"objective": fitness, "measures": behaviours})
         return elites.archive
 
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame with a row per policy: cell, fitness, behaviour, and what was found from fresh starts."""
+        columns = {"cell": self.cells_index, "fitness": self.fitness}
+        columns |= {name: self.behaviours[:, d] for d, name in enumerate(self.spec.descriptor_names)}
+        columns |= {name: self.arrays[name] for name in ("seed", "length", "generation")}
+        known = {} if self.evaluated is None else self.evaluated
+        return Table(
+            columns | {f"evaluated_{name}": each for name, each in known.items() if name != "cell"}
+        ).to_pandas()
 
-def write_collection(directory: Path, elites: Elites, about: dict[str, Any]) -> None:
-    """Write the elites of a run with what there is to know `about` them."""
-    data, spec, template = elites.data(), elites.spec, elites.template
-    population = elites.policies(np.arange(len(elites)))
-    arrays = {
-        "index": data["index"],
-        "fitness": data["objective"],
-        "behaviour": data["measures"],
-        **{name: data[name] for name in ("seed", "noise", "length", "episode_return", "generation")},
-    }
-    arrays |= {name: data[name] for name in _TRIALS if name in data}
-    for i, (weight, bias) in enumerate(zip(population.weights, population.biases, strict=True)):
-        arrays |= {f"weight_{i}": np.asarray(weight), f"bias_{i}": np.asarray(bias)}
-    write_arrays(directory / "elites.safetensors", arrays)
-    description = {
-        "format": 1,
-        **about,
-        "policies": len(elites),
-        "policy": {"sizes": list(template.sizes), "hidden": template.hidden, "output": template.output},
-        "descriptor_names": list(spec.descriptor_names),
-        "descriptor_low": list(spec.descriptor_low),
-        "descriptor_high": list(spec.descriptor_high),
-        "fields": _MEANING,
-    }
-    write_json(directory / "elites.json", description)
+    def save(self, directory: Path | str) -> None:
+        """Write the collection on its own, so that it can be read without its run and without the task's code.
 
+        Raises:
+            UserError: There is something in the directory already.
+        """
+        from qdpg.runs.collection_files import save_collection
 
-def read_collection(directory: Path, spec: TaskSpec, arithmetic: Arithmetic = "native") -> Collection:
-    """Read what `write_collection` wrote, and what was found about these policies since.
+        save_collection(self, Path(directory))
 
-    Args:
-        directory: Where it is.
-        spec: The task.
-        arithmetic: Whose rounding the policies act with.
+    @classmethod
+    def load(cls, directory: Path | str) -> Collection:
+        """Read a collection that was saved.
 
-    Raises:
-        UserError: The files are missing or damaged.
-    """
-    try:
-        about = json.loads((directory / "elites.json").read_text())
-        arrays = load_file(directory / "elites.safetensors")
-        return Collection(spec, about, arrays, _read_evaluated(directory), arithmetic)
-    except UserError:
-        raise
-    except FileNotFoundError as error:
-        raise UserError(f"{error.filename or directory} is missing; the run has no elites yet.") from error
-    except Exception as error:
-        raise UserError(f"the elites in {directory} cannot be read: {type(error).__name__}: {error}.") from error
+        Raises:
+            UserError: There is none, or its files are damaged.
+        """
+        from qdpg.runs.collection_files import read_collection
 
-
-def read_evaluated_about(directory: Path) -> dict[str, Any] | None:
-    """What the last `qdpg evaluate` says about all policies of a collection; None if it was about others, or never."""
-    try:
-        about = json.loads((directory / EVALUATED_ABOUT).read_text())
-        is_same = about["elites_sha256"] == checksum(directory / "elites.safetensors")
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return about if is_same else None
-
-
-def _read_evaluated(directory: Path) -> dict[str, np.ndarray] | None:
-    about = read_evaluated_about(directory)
-    if about is None or not about.get("episodes") or not (directory / EVALUATED).exists():
-        return None
-    return read_csv(directory / EVALUATED)
+        return read_collection(Path(directory))

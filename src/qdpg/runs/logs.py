@@ -1,17 +1,21 @@
-"""Logs that grow by rows: CSV for good, TensorBoard for a look."""
+"""Logs that grow by rows: CSV."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
+import io
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tensorboardX import SummaryWriter
 
-from qdpg.errors import UserError
+from qdpg.errors import DamagedError, MissingError, UserError
+from qdpg.runs.files import open_file, read_bytes
+from qdpg.runs.records import Written
+from qdpg.terminal import is_printable
 
 _TAIL = 2**16  # bytes at the end of a log that surely hold a whole row
 
@@ -19,43 +23,59 @@ _TAIL = 2**16  # bytes at the end of a log that surely hold a whole row
 class CsvLog:
     """A CSV file with a fixed header. Numbers are written so that reading them back gives the same bits."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, written: Written | None = None) -> None:
+        """Take up a log; nothing is changed before `cut`.
+
+        Args:
+            path: Where it is, or will be.
+            written: How much of it counts; if None, all of it.
+
+        Raises:
+            UserError: The file does not begin with what was written.
+        """
         self.path = path
-        self._columns: list[str] | None = None
-        if path.exists():
-            with path.open(newline="") as file:
-                self._columns = next(csv.reader(file), None)
+        if written is not None:
+            written.check(path)
+        content = read_bytes(path) if os.path.lexists(path) else b""
+        content = content if written is None else content[: written.length]
+        self._columns = next(csv.reader([content.decode(errors="replace").partition("\n")[0]])) if content else None
+        self._length, self._digest = len(content), hashlib.sha256(content)
+
+    def cut(self) -> None:
+        """Forget all in the file that does not count."""
+        if not os.path.lexists(self.path):
+            return
+        if not self._length:
+            self.path.unlink()
+        elif self.path.stat().st_size > self._length:
+            handle = open_file(self.path, os.O_WRONLY)
+            os.ftruncate(handle, self._length)
+            os.close(handle)
 
     def append(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """Append rows; the first ever decides the columns."""
         if not rows:
             return
-        with self.path.open("a", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            if self._columns is None:
-                self._columns = list(rows[0])
-                writer.writerow(self._columns)
-            for row in rows:
-                writer.writerow([_plain(row[column]) for column in self._columns])
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if self._columns is None:
+            self._columns = list(rows[0])
+            writer.writerow(self._columns)
+        for row in rows:
+            writer.writerow([_plain(row[column]) for column in self._columns])
+        content = text.getvalue().encode()
+        with os.fdopen(open_file(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab") as file:
+            file.write(content)
+        self._length += len(content)
+        self._digest.update(content)
 
-    def sync(self) -> int:
-        """Make sure that all rows are on disk; return the file's length in bytes."""
-        if not self.path.exists():
-            return 0
-        with self.path.open("rb") as file:
-            os.fsync(file.fileno())
-        return self.path.stat().st_size
-
-    def truncate(self, length: int) -> None:
-        """Forget all that was written after the file was `length` bytes long."""
-        held = self.path.stat().st_size if self.path.exists() else 0
-        if held < length:
-            raise UserError(f"{self.path} is {held} bytes long, but its checkpoint knew {length}; restore the file.")
-        if held > length:
-            os.truncate(self.path, length)
-        if length == 0:
-            self.path.unlink(missing_ok=True)
-            self._columns = None
+    def sync(self) -> Written:
+        """Make sure that all rows are on disk; return what the file now holds."""
+        if self._length:
+            handle = open_file(self.path)
+            os.fsync(handle)
+            os.close(handle)
+        return Written(self._length, self._digest.hexdigest())
 
 
 def _plain(value: Any) -> Any:
@@ -64,34 +84,59 @@ def _plain(value: Any) -> Any:
     return int(value) if isinstance(value, bool) else value
 
 
-def read_csv(path: Path) -> dict[str, np.ndarray]:
+class Table(dict[str, np.ndarray]):
+    """Columns by name."""
+
+    def to_pandas(self) -> Any:
+        """Return it as a pandas DataFrame.
+
+        Raises:
+            UserError: pandas is not installed.
+        """
+        try:
+            import pandas
+        except ImportError as error:
+            raise UserError("this needs pandas; install it with `pip install pandas`.") from error
+        return pandas.DataFrame(self)
+
+
+def read_csv(path: Path) -> Table:
     """Read a log as columns [rows] of float64 by name; an empty cell is not-a-number.
 
     Raises:
         UserError: The file is not there or cannot be read.
     """
     try:
-        with path.open(newline="") as file:
-            # A run that is being trained may be half-way through its last line.
-            rows = list(csv.reader(line for line in file if line.endswith("\n")))
-        if not rows:
-            raise FileNotFoundError
-        columns = rows[0]
-        table = np.array([[float(cell) if cell else np.nan for cell in row] for row in rows[1:]])
-        table = table.reshape(-1, len(columns))
-    except FileNotFoundError:
-        raise UserError(
+        text = read_bytes(path).decode()
+        # A run that is being trained may be half-way through its last line.
+        rows = list(csv.reader(io.StringIO(text[: text.rfind("\n") + 1], newline="")))
+    except MissingError:
+        rows = []
+    except (ValueError, csv.Error) as error:
+        raise DamagedError(f"{path} is not a table of numbers: {error}.") from error
+    if not rows:
+        raise MissingError(
             f"{path} is missing or empty; the run has not finished a generation, or the file was removed."
-        ) from None
+        )
+    columns = rows[0]
+    if len(set(columns)) != len(columns) or not all(name and is_printable(name) for name in columns):
+        raise DamagedError(f"{path} is not a table of numbers: its columns have no proper names.")
+    if uneven := next((n for n, row in enumerate(rows[1:], start=2) if len(row) != len(columns)), None):
+        raise DamagedError(
+            f"{path} is not a table of numbers: line {uneven} has {len(rows[uneven - 1])} cells, not {len(columns)}."
+        )
+    try:
+        table = np.array([[float(cell) if cell else np.nan for cell in row] for row in rows[1:]])
     except ValueError as error:
-        raise UserError(f"{path} is not a table of numbers: {error}.") from error
-    return {column: table[:, i] for i, column in enumerate(columns)}
+        raise DamagedError(f"{path} is not a table of numbers: {error}.") from error
+    table = table.reshape(-1, len(columns))
+    return Table({column: table[:, i] for i, column in enumerate(columns)})
 
 
 def read_last_row(path: Path) -> dict[str, float] | None:
     """The newest complete row of a log by column, without reading all of it; None if there is none yet."""
     try:
-        with path.open("rb") as file:
+        with os.fdopen(open_file(path), "rb") as file:
             header = file.readline()
             size = file.seek(0, os.SEEK_END)
             start = file.seek(max(len(header), size - _TAIL))
@@ -100,22 +145,5 @@ def read_last_row(path: Path) -> dict[str, float] | None:
         rows = lines if start == len(header) else lines[1:]
         cells = zip(header.decode().split(","), rows[-1].decode().split(","), strict=True)
         return {name.strip(): float(cell) if cell else np.nan for name, cell in cells}
-    except (OSError, ValueError, IndexError):  # not there, or cut off by a run that is being taken up again
+    except (OSError, MissingError, DamagedError, ValueError, IndexError):  # not there, or just being cut off
         return None
-
-
-class TensorBoardLog:
-    """Scalars for TensorBoard; what a resumed run repeats replaces what was there."""
-
-    def __init__(self, directory: Path, steps: int) -> None:
-        self._writer = SummaryWriter(str(directory), purge_step=steps if steps else None, write_to_disk=True)
-
-    def append(self, prefix: str, row: Mapping[str, Any], steps: int) -> None:
-        """Write the numbers of `row` at `steps`."""
-        for name, value in row.items():
-            if isinstance(value, int | float | np.generic) and np.isfinite(value):
-                self._writer.add_scalar(f"{prefix}/{name}", value, steps)
-
-    def close(self) -> None:
-        """Write out what is waiting."""
-        self._writer.close()

@@ -21,7 +21,6 @@ from qdpg.tasks.task import TaskSpec
 
 CANDIDATES = 3  # elites that are compared
 STARTS = 20  # episodes that each of them plays, and that the chosen one is judged by
-SUCCESSIVE = 2  # looks at which an elite must reach the threshold
 SHARE = 0.2  # of environment steps that looks may take beside training, where there is no threshold to wait for
 
 
@@ -67,21 +66,3 @@ def is_look_due(spec: TaskSpec, before: int, steps: int, best_fitness: float) ->
         return best_fitness >= spec.solved
     every = spec.evaluate_every * math.ceil((CANDIDATES + 1) * STARTS * spec.horizon / SHARE / spec.evaluate_every)
     return before // every < steps // every
-
-
-def steps_to_solved(steps: np.ndarray, means: np.ndarray, solved: float | None) -> float:
-    """Environment steps until a task was solved: the second of two successive looks that reach the threshold.
-
-    Args:
-        steps: [n] when looks were due.
-        means: [n] the best elite's mean, not-a-number where nobody looked because no stored fitness reached it.
-        solved: The threshold.
-
-    Returns:
-        Infinity if it was not solved, not-a-number if the task has no threshold.
-    """
-    if solved is None:
-        return np.nan
-    reached = np.asarray(means) >= solved
-    both = np.flatnonzero(reached[:-1] & reached[1:]) if len(reached) >= SUCCESSIVE else np.zeros(0, int)
-    return float(np.asarray(steps)[both[0] + 1]) if len(both) else np.inf

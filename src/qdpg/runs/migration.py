@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from qdpg.tasks.registry import make_task
+from qdpg.tasks.registry import foreign_code, make_task
 
 OLD_FORMAT = 1
 LAST_REVISION = "af3ebc3"  # the last revision that trains runs of format 1
@@ -64,7 +64,7 @@ class Unknown(Exception):  # noqa: N818 - a reason, not an error
 def migrate_config(data: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
     """The content of a `config.json` of format 1 in today's words, and why it cannot be trained on, if so."""
     algorithm, old = data["algorithm"], data["config"]
-    is_directed = old.get("steered", 0) > 0
+    is_directed = isinstance(steered := old.get("steered", 0), int) and steered > 0
     name = "dc-qd-pg" if algorithm == "qd-pg" and is_directed else algorithm
     try:
         if algorithm in ("qd-pg", "qd-pg-sum", "d-pg", "q-pg"):
@@ -76,7 +76,7 @@ def migrate_config(data: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]
             config = _pga_me(old)
         else:
             config = _others(old)
-    except (Unknown, KeyError) as error:
+    except (Unknown, KeyError, TypeError) as error:
         why = f"its setting {error} is missing" if isinstance(error, KeyError) else error
         sentence = f"it was trained by an older qdpg, and {why}; revision {LAST_REVISION} can go on with it"
         return {**data, "algorithm": name}, sentence
@@ -94,6 +94,8 @@ def migrate_state(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def _span(data: Mapping[str, Any]) -> float:
     """Mean range of the descriptors, by which thresholds became shares."""
+    if foreign_code(data["task"]):
+        raise Unknown("its task has code of its own")
     spec = make_task(data["task"], **data["task_options"]).spec
     return float(np.mean(np.asarray(spec.descriptor_high) - spec.descriptor_low))
 

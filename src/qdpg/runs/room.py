@@ -15,6 +15,8 @@ from qdpg.errors import UserError
 from qdpg.runs.checkpoint import KEPT
 
 _PROGRAM = 700 * 2**20  # bytes of libraries and compiled code
+_RESERVED = 2**30  # bytes of addresses that threads and libraries take beyond that
+_LOGS = 2**20  # bytes of logs and figures, at least
 
 
 def memory_needed(footprint: Footprint) -> int:
@@ -28,19 +30,31 @@ def check_room(footprint: Footprint, directory: Path) -> None:
     Raises:
         UserError: The memory that is free, or the disk, is too small.
     """
-    needed, free = memory_needed(footprint), psutil.virtual_memory().available
+    needed, free = memory_needed(footprint), free_memory()
     if needed > free:
         raise UserError(
-            f"the run needs about {_gib(needed)} of memory, but only {_gib(free)} are free; "
+            f"the run needs about {_size(needed)} of memory, but only {_size(free)} are free; "
             "choose a smaller replay_size, hidden or cells with --set."
         )
+    check_disk(footprint, directory)
+
+
+def check_disk(footprint: Footprint, directory: Path) -> None:
+    """Refuse what will not fit on the disk.
+
+    Raises:
+        UserError: It is too small.
+    """
     while not directory.exists():
         directory = directory.parent
-    # One checkpoint more than are kept, while it is being written, and the elites once more on their own.
-    needed, free = (KEPT + 2) * footprint.checkpoint + 2 * footprint.replay, shutil.disk_usage(directory).free
+    # One checkpoint more than are kept, while it is being written, and the elites once more on their own. What a run
+    # that goes on has written already need not be written again.
+    held = sum(path.stat().st_size for path in (directory / "checkpoints").rglob("*.safetensors") if path.is_file())
+    needed = max((KEPT + 2) * footprint.checkpoint + 2 * footprint.replay - held, footprint.checkpoint) + _LOGS
+    free = shutil.disk_usage(directory).free
     if needed > free:
         raise UserError(
-            f"the checkpoints need about {_gib(needed)} on disk, but only {_gib(free)} are free in {directory}; "
+            f"the checkpoints need about {_size(needed)} on disk, but only {_size(free)} are free in {directory}; "
             "make room or choose another --out."
         )
 
@@ -57,5 +71,20 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def _gib(number: int) -> str:
-    return f"{number / 2**30:.1f} GiB"
+def free_memory() -> int:
+    """Bytes of memory that this process may still take: what the machine has, or what it is limited to."""
+    free: int = psutil.virtual_memory().available
+    for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA):
+        limit, _ = resource.getrlimit(kind)
+        if limit != resource.RLIM_INFINITY:
+            # Libraries reserve addresses, for threads above all, that they do not use.
+            free = min(free, limit - psutil.Process().memory_info().vms - _RESERVED)
+    return free
+
+
+def _size(number: int) -> str:
+    """Bytes in a unit that fits."""
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20)):
+        if abs(number) >= size:
+            return f"{number / size:.1f} {unit}"
+    return f"{max(number, 0) / 2**10:.1f} KiB"

@@ -1,7 +1,7 @@
 """A run: a directory that holds everything one training produced.
 
 config.json        everything needed to start it again
-manifest.json      versions, machine, seed
+manifest.json      versions, machine, seed; digests of config, logs and elites as of the last checkpoint
 metrics.csv        a row per generation
 episodes.csv       a row per training episode
 evaluations.csv    deterministic evaluations
@@ -15,105 +15,215 @@ figures/           what `plot` draws
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
-import platform
-import subprocess
+import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
+from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
-import llvmlite.binding
 import numpy as np
 
-from qdpg.algorithms.algorithm import Algorithm
-from qdpg.algorithms.registry import config_from_json, config_to_json, make_algorithm
-from qdpg.errors import UserError
-from qdpg.play.alone import arithmetic_of
-from qdpg.runs.collection import Collection, read_collection
-from qdpg.runs.files import lock_directory, write_json
-from qdpg.runs.logs import read_csv
-from qdpg.runs.migration import OLD_FORMAT, migrate_config
-from qdpg.tasks.registry import make_task
-from qdpg.tasks.task import Task
-from qdpg.version import __version__
+from qdpg.algorithms.registry import config_to_json
+from qdpg.errors import DamagedError, MissingError, UntrustedError, UserError
+from qdpg.runs.config import FORMAT, STEPS, RunConfig, identity, read_config, write_config
+from qdpg.runs.files import TEMPORARY, check_inside, lock_directory, make_directory
+from qdpg.runs.logs import Table, read_csv
+from qdpg.runs.records import Ties, parse, read_sealed, write_record
+from qdpg.runs.software import describe_software
+from qdpg.runs.ties import check_elites
+from qdpg.tasks.registry import BUILT_IN, foreign_code, make_task
+from qdpg.tasks.task import Task, TaskSpec
 
-FORMAT = 2
-_LIBRARIES = ("jax", "jaxlib", "mujoco", "numpy", "numba", "llvmlite", "scipy", "ribs", "optax", "equinox", "gymnasium")
-# What decides how compilers round, besides versions: see docs/reproducibility.md.
-_FLAGS = (
-    *("XLA_FLAGS", "JAX_ENABLE_X64", "JAX_DEFAULT_MATMUL_PRECISION", "JAX_PLATFORMS"),
-    *("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NPY_DISABLE_CPU_FEATURES", "NPY_ENABLE_CPU_FEATURES"),
-)
+if TYPE_CHECKING:
+    from qdpg.cluster.engine import Engine
+    from qdpg.play.player import Player
+    from qdpg.runs.callbacks import Callback
+    from qdpg.runs.collection import Collection
+
+LOGS = ("metrics", "episodes", "evaluations")
+_NOT_OURS = ("wandb",)  # has links in it
+_BEGUN = {"manifest.json", ".lock"}  # what a process that was killed while it made a run may have left
 
 
 @dataclass(frozen=True)
-class RunConfig:
-    """Everything needed to start a run again.
+class _Outline:
+    """What is known of a task without its code."""
 
-    Attributes:
-        task: Name of the task.
-        task_options: Its options, where they differ from the defaults.
-        algorithm: Name of the algorithm.
-        preset: The preset that `config` began as.
-        config: All settings of the algorithm.
-        seed: What every random draw comes from.
-        steps: Environment steps to train for.
-        until_solved: Whether to stop as soon as an elite solves the task from fresh starts.
-    """
-
-    task: str
-    task_options: dict[str, Any]
-    algorithm: str
-    preset: str
-    config: dict[str, Any]
-    seed: int
-    steps: int
-    until_solved: bool = False
-
-    def make(self) -> tuple[Task, Algorithm]:
-        """Return the task and a fresh algorithm."""
-        task = make_task(self.task, **self.task_options)
-        config = config_from_json(self.algorithm, self.config)
-        return task, make_algorithm(self.algorithm, task.spec, config, self.seed)
+    spec: TaskSpec
+    arithmetic: Literal["jax", "native"]
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run on disk."""
+    """A run on disk.
+
+    Tables are dictionaries of columns; `to_pandas()` makes a DataFrame of them.
+
+    Attributes:
+        path: Its directory.
+        config: What `config.json` holds.
+        manifest: Versions, machine, seed, start.
+        refusal: Why it cannot be trained on, if so.
+        is_trusted: Whether code that the run names may be imported.
+        ties: Digests of what belongs together as of the last checkpoint; None if there is none, or if an older version
+            wrote it.
+        outline: What is known of a task that is not built in.
+
+    Examples:
+        >>> import qdpg
+        >>> run = qdpg.load_run("runs/doc")
+        >>> int(run.metrics()["cells"][-1]) == len(run.elites)
+        True
+        >>> sorted(run.episodes().to_pandas().columns)[:3]
+        ['fitness', 'generation', 'last_reward']
+        >>> run = run.resume(steps=24_000)
+        >>> int(run.metrics()["steps"][-1])
+        24000
+    """
 
     path: Path
     config: dict[str, Any]
     manifest: dict[str, Any]
-    task: Task
-    refusal: str | None = None  # why it cannot be trained on, if so
+    refusal: str | None = None
+    is_trusted: bool = False
+    ties: Ties | None = None
+    outline: _Outline | None = None
 
-    def metrics(self) -> dict[str, np.ndarray]:
+    @cached_property
+    def task(self) -> Task:
+        """The task.
+
+        Raises:
+            UntrustedError: It is somebody's own code, and nobody said that it may be imported.
+        """
+        self.check_trust("task")
+        return make_task(self.config["task"], **self.config["task_options"])
+
+    def check_trust(self, *parts: str) -> None:
+        """Refuse to import code that the run names, unless it is trusted.
+
+        Args:
+            *parts: Whose: "task", "algorithm"; both unless told.
+
+        Raises:
+            UntrustedError: It names some.
+        """
+        for part in parts or ("task", "algorithm"):
+            if not self.is_trusted and (what := foreign_code(self.config[part])):
+                raise UntrustedError(
+                    f"{self.path} would import {what}; if you know this code and trust it, add --trust "
+                    "(in Python, trust=True)."
+                )
+
+    @cached_property
+    def spec(self) -> TaskSpec:
+        """The contract of the task; code that is not trusted is not imported for it."""
+        return self.task.spec if self.outline is None else self.outline.spec
+
+    def metrics(self) -> Table:
         """One entry per generation, by column."""
-        return read_csv(self.path / "metrics.csv")
+        return self._log("metrics")
 
-    def episodes(self) -> dict[str, np.ndarray]:
+    def episodes(self) -> Table:
         """One entry per training episode, by column."""
-        return read_csv(self.path / "episodes.csv")
+        return self._log("episodes")
 
-    def evaluations(self) -> dict[str, np.ndarray]:
+    def evaluations(self) -> Table:
         """One entry per deterministic evaluation, by column; empty if none was due yet."""
-        path = self.path / "evaluations.csv"
-        return read_csv(path) if path.exists() else {}
+        known = self.ties is not None and self.ties.logs.get("evaluations")
+        is_begun = os.path.lexists(self.path / "evaluations.csv") or (known and known.length)
+        return self._log("evaluations") if is_begun else Table()
+
+    def check_log(self, name: str) -> Path:
+        """Return where the log `name` is, if it is what the run wrote.
+
+        Raises:
+            UserError: It is missing or was changed.
+        """
+        path = self.path / f"{name}.csv"
+        if self.ties is not None and name in self.ties.logs:
+            self.ties.logs[name].check(path)
+        elif not path.is_file():
+            raise MissingError(f"{path} is missing; restore the file.")
+        return path
+
+    def _log(self, name: str) -> Table:
+        if self.ties is not None and name in self.ties.logs:
+            self.check_log(name)
+        return read_csv(self.path / f"{name}.csv")
 
     def peak_memory(self) -> float:
         """The most bytes of memory that a process training it held; not-a-number if that was not recorded."""
         try:
-            return float(json.loads((self.path / "resources.json").read_text())["peak_memory"])
-        except (OSError, ValueError, TypeError, KeyError):
+            held = float(read_sealed(self.path / "resources.json", self.config["format"] == FORMAT)["peak_memory"])
+        except (OSError, UserError, ValueError, TypeError, KeyError, OverflowError):
             return np.nan
+        return held if np.isfinite(held) else np.nan
 
     @property
     def elites(self) -> Collection:
         """The policies, as of the last checkpoint."""
-        return read_collection(self.path / "elites", self.task.spec, arithmetic_of(self.task))
+        from qdpg.play.alone import arithmetic_of
+        from qdpg.runs.collection_files import read_collection
+
+        check_elites(self.path, self.ties)
+        arithmetic = arithmetic_of(self.task) if self.outline is None else self.outline.arithmetic
+        return read_collection(self.path / "elites", self.spec, arithmetic)
+
+    def summary(self) -> dict[str, Any]:
+        """What `qdpg show` says, as numbers by name; those that are not known are not-a-number.
+
+        Raises:
+            UserError: The run has not finished a generation, or is damaged.
+        """
+        from qdpg.runs.summary import summarise
+
+        return summarise(self)
+
+    def show(self) -> None:
+        """Print what `qdpg show` prints.
+
+        Raises:
+            UserError: The run has not finished a generation, or is damaged.
+        """
+        from qdpg.runs.summary import print_words, put_in_words
+
+        print_words(str(self.path), put_in_words(self.summary()))
+
+    def resume(
+        self,
+        steps: int | None = None,
+        callbacks: Sequence[Callback] = (),
+        *,
+        checkpoint_seconds: float = 60.0,
+        progress: bool = False,
+        player: Player | None = None,
+        engine: Engine = "local",
+    ) -> Run:
+        """Continue exactly where it stopped, with the result that it would have had if it had not stopped.
+
+        Args:
+            steps: Train for this many environment steps in all, instead of what the run was started with.
+            callbacks: Told how it goes; they may end the training.
+            checkpoint_seconds: Time between checkpoints.
+            progress: Show a progress bar.
+            player: Who plays; by default this process, on all its cores.
+            engine: "local"; "ray" to play on processes of Ray on this machine; a `RayEngine` for a cluster.
+
+        Returns:
+            The run as it is then.
+
+        Raises:
+            UserError: It cannot be trained on, or a callback failed.
+            DivergedError: Something is not finite any more. The last checkpoint stays as it is.
+            KeyboardInterrupt: Ctrl-C; the run is saved first.
+        """
+        from qdpg.runs.training import continue_run
+
+        return continue_run(self, steps, callbacks, checkpoint_seconds, progress, player, engine)
 
     @property
     def settings(self) -> RunConfig:
@@ -124,30 +234,51 @@ class Run:
         """
         if self.refusal is not None:
             raise UserError(f"{self.path} cannot be trained on: {self.refusal}.")
-        data = {k: v for k, v in self.config.items() if k != "format"}
-        return RunConfig(**data)
+        self.check_trust()
+        return RunConfig(**{name: value for name, value in self.config.items() if name != "format"})
+
+    @property
+    def identity(self) -> str:
+        """Digest of what decides the results."""
+        return identity(self.config)
 
 
-def load_run(path: Path | str) -> Run:
+def load_run(path: Path | str, trust: bool = False) -> Run:
     """Open a run for reading.
+
+    Args:
+        path: Its directory.
+        trust: Whether code that the run names, such as a task in a file of its own, may be imported. It is not
+            imported before it is needed.
 
     Raises:
         UserError: There is no run, or its configuration cannot be read.
     """
     path = Path(path)
-    try:
-        config = json.loads((path / "config.json").read_text())
-        manifest = json.loads((path / "manifest.json").read_text())
-    except (FileNotFoundError, NotADirectoryError):
-        raise UserError(f"{path} is not a run: it has no config.json and manifest.json.") from None
-    except (OSError, ValueError) as error:
-        raise UserError(f"the configuration of {path} cannot be read: {error}.") from error
-    refusal = None
-    if config.get("format") == OLD_FORMAT:
-        config, refusal = migrate_config({**config, "format": FORMAT})
-    if config.get("format") != FORMAT:
-        raise UserError(f"{path} has format {config.get('format')}, but this version of qdpg reads format {FORMAT}.")
-    return Run(path, config, manifest, make_task(config["task"], **config["task_options"]), refusal)
+    if not path.is_dir():
+        raise UserError(f"{path} is not a run: there is no such directory.")
+    for name in ("config.json", "manifest.json"):
+        if not os.path.lexists(path / name):
+            raise UserError(f"{path} is not a run: it has no {name}.")
+    check_inside(path, but=_NOT_OURS)
+    config, refusal = read_config(path / "config.json")
+    manifest, ties, outline = _read_manifest(path / "manifest.json", config)
+    return Run(path, config, manifest, refusal, trust, ties, outline)
+
+
+def _read_manifest(path: Path, config: dict[str, Any]) -> tuple[dict[str, Any], Ties | None, _Outline | None]:
+    manifest = read_sealed(path, config["format"] == FORMAT)
+    ties, outline = manifest.pop("ties", None), manifest.pop("outline", None)
+    for name, value in manifest.items():
+        plain = value.values() if isinstance(value, dict) else [value]
+        if not all(isinstance(each, str | int | None) for each in plain):
+            raise DamagedError(f"{path} is damaged: {name!r:.40} is neither a text nor a whole number.")
+    if manifest.get("seed") != config["seed"]:
+        raise DamagedError(f"{path} is of another run: its seed is {manifest.get('seed')!r:.40}.")
+    found = None if ties is None else parse(Ties, ties, str(path))
+    if found is not None and found.config != identity(config):
+        raise DamagedError(f"{path} is of another run: it was trained with other settings than config.json has now.")
+    return manifest, found, None if outline is None else parse(_Outline, outline, str(path))
 
 
 def create_run(path: Path, config: RunConfig) -> Run:
@@ -156,75 +287,83 @@ def create_run(path: Path, config: RunConfig) -> Run:
     Raises:
         UserError: Something is there already.
     """
-    if (path / "config.json").exists():
-        raise UserError(f"{path} already holds a run; choose another --out, or continue it with `qdpg resume {path}`.")
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise UserError(f"{path} is there already and is not empty; choose another --out.")
+    from qdpg.play.alone import arithmetic_of
+
     task = make_task(config.task, **config.task_options)  # says what is wrong before anything is written
-    path.mkdir(parents=True, exist_ok=True)
-    manifest = make_manifest(config.seed)
-    write_json(path / "manifest.json", manifest)
-    data = {"format": FORMAT, **dataclasses.asdict(config)}
-    write_json(path / "config.json", data)
-    return Run(path, json.loads(json.dumps(data)), manifest, task)
+    _check_free(path)
+    outline = None if config.task in BUILT_IN else _Outline(task.spec, arithmetic_of(task))
+    manifest = {
+        **describe_software(),
+        "seed": config.seed,
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    make_directory(path)
+    with lock_directory(path, f"another process is making a run in {path}; choose another --out."):
+        _check_free(path)
+        try:
+            write_manifest(path, manifest, None, outline)
+            write_config(path / "config.json", config)  # the last: without it there is no run
+        except OSError:
+            (path / "manifest.json").unlink(missing_ok=True)
+            raise
+    return load_run(path, trust=True)  # the person has just named what it is made of
+
+
+def _check_free(path: Path) -> None:
+    if os.path.lexists(path / "config.json"):
+        raise UserError(f"{path} already holds a run; choose another --out, or continue it with `qdpg resume {path}`.")
+    if os.path.lexists(path) and not path.is_dir():
+        raise UserError(f"{path} is there already and is no directory; choose another --out.")
+    if path.is_dir() and any(p.name not in _BEGUN and not p.name.startswith(TEMPORARY) for p in path.iterdir()):
+        raise UserError(f"{path} is there already and is not empty; choose another --out.")
+
+
+def write_manifest(path: Path, manifest: dict[str, Any], ties: Ties | None, outline: _Outline | None) -> None:
+    """Write `manifest.json` of the run in `path`."""
+    parts = {"ties": ties, "outline": outline}
+    tied = {name: dataclasses.asdict(part) for name, part in parts.items() if part is not None}
+    write_record(path / "manifest.json", {**manifest, **tied})
 
 
 def change_steps(run: Run, steps: int) -> Run:
-    """Change how long the run is to train.
+    """Change how long the run is to train; whoever calls it holds the lock.
 
     Raises:
-        UserError: It cannot be trained on.
+        UserError: It cannot be trained on, or the number makes no sense.
     """
-    config = {"format": FORMAT, **dataclasses.asdict(dataclasses.replace(run.settings, steps=steps))}
-    write_json(run.path / "config.json", config)
-    return dataclasses.replace(run, config=config)
+    settings = dataclasses.replace(run.settings, steps=check_steps(steps))
+    write_config(run.path / "config.json", settings)
+    return dataclasses.replace(run, config={"format": FORMAT, **dataclasses.asdict(settings)})
 
 
-def lock_run(run: Run) -> IO[str]:
+def check_steps(steps: int) -> int:
+    """Return a number of environment steps to train for, if it can be one.
+
+    Raises:
+        UserError: It cannot.
+    """
+    STEPS.check(steps, "--steps")
+    return steps
+
+
+def start_over(run: Run) -> Run:
+    """Delete all that was trained; whoever calls it holds the lock."""
+    write_manifest(run.path, run.manifest, None, run.outline)
+    for path in (run.path / "checkpoints", run.path / "elites"):
+        shutil.rmtree(path, ignore_errors=True)
+    for pattern in ("*.csv", "events.*", "resources.json"):
+        for file in run.path.glob(pattern):
+            file.unlink()
+    return dataclasses.replace(run, ties=None)
+
+
+def lock_run(run: Run) -> IO[bytes]:
     """Make sure that nobody else trains this run; hold on to the result while training.
 
     Raises:
         UserError: Somebody else does.
     """
     return lock_directory(run.path, f"another process is training {run.path}; wait for it or stop it.")
-
-
-def make_manifest(seed: int) -> dict[str, Any]:
-    """Describe software, machine and seed of a run that starts now."""
-    return {**describe_software(), "seed": seed, "started": datetime.now(UTC).isoformat(timespec="seconds")}
-
-
-def describe_software() -> dict[str, Any]:
-    """Versions, machine and revision."""
-    return {
-        "qdpg": __version__,
-        **{name: version(name) for name in _LIBRARIES},
-        "python": platform.python_version(),
-        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        "cpu": llvmlite.binding.get_host_cpu_name(),
-        "instruction_sets": _instruction_sets(),
-        "flags": {name: os.environ[name] for name in _FLAGS if name in os.environ},
-        "revision": _git_revision(),
-    }
-
-
-def _instruction_sets() -> str:
-    """The vector instructions that compilers find here: programs may be compiled, and so round, otherwise elsewhere."""
-    features = llvmlite.binding.get_host_cpu_features()
-    wanted = ("sse4.2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
-    return " ".join(name for name in wanted if features.get(name))
-
-
-def _git_revision() -> str | None:
-    """The revision of qdpg's own source, if it runs from a checkout."""
-    source = Path(__file__).parent
-    try:
-        found = subprocess.run(
-            ["git", "-C", str(source), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return found.stdout.strip() or None
 
 
 __all__ = ["Run", "RunConfig", "change_steps", "config_to_json", "create_run", "load_run", "lock_run"]

@@ -4,7 +4,7 @@ import sys
 
 PROGRAM = """
 import jax, pathlib
-from qdpg.runs.compiled import cache_compiled_programs
+from qdpg.compiled import cache_compiled_programs
 cache_compiled_programs()
 if {die}:
     # As if killed while the first program is being written.

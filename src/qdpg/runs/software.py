@@ -1,0 +1,55 @@
+"""What results depend on besides settings and seed: versions, machine, flags. See docs/reproducibility.md."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from qdpg.software import find_processor, find_versions
+
+# What decides how compilers round, besides versions.
+_FLAGS = (
+    *("XLA_FLAGS", "JAX_ENABLE_X64", "JAX_DEFAULT_MATMUL_PRECISION", "JAX_PLATFORMS", "JAX_DISABLE_JIT"),
+    *("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT", "NUMBA_DISABLE_JIT"),
+    *("NPY_DISABLE_CPU_FEATURES", "NPY_ENABLE_CPU_FEATURES", "OPENBLAS_CORETYPE", "MKL_CBWR"),
+)
+# What a continued run may differ in without another result: see `differences`.
+_HARMLESS = ("revision", "started", "seed", "threads", "machine", "python")
+
+
+def describe_software() -> dict[str, Any]:
+    """Versions, machine, flags and revision."""
+    return {
+        **find_versions(),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        **find_processor(),
+        "threads": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "flags": {name: os.environ[name] for name in _FLAGS if name in os.environ},
+        "revision": _git_revision(),
+    }
+
+
+def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What results depend on and is not as it was, in words."""
+    names = [name for name in now if name in then and name not in _HARMLESS]
+    return [f"{name} {_plain(then[name])} then, {_plain(now[name])} now" for name in names if then[name] != now[name]]
+
+
+def _plain(value: Any) -> str:
+    return " ".join(f"{k}={v}" for k, v in value.items()) or "none" if isinstance(value, Mapping) else str(value)
+
+
+def _git_revision() -> str | None:
+    """The revision of qdpg's own source, if it runs from a checkout."""
+    source = Path(__file__).parent
+    try:
+        found = subprocess.run(
+            ["git", "-C", str(source), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return found.stdout.strip() or None

@@ -1,0 +1,57 @@
+"""The long campaign: `python tests/attack --seed 1`. What was done is remembered; stopped, it goes on."""
+
+import argparse
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+from campaign import ATTACKS, Arena, one  # noqa: E402
+
+
+def table(records):
+    """A row per kind of attack, as Markdown."""
+    lines = ["| attack | done | faults |", "|---|---:|---:|"]
+    for name in ATTACKS:
+        own = [record for record in records if record["attack"] == name]
+        lines.append(f"| {name} | {sum(r['count'] for r in own):,} | {sum(len(r['faults']) for r in own)} |")
+    return "\n".join(lines)
+
+
+def main():
+    """Attack; 0 if nothing was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, default=Path("runs/attack"), help="where victims and the record are kept")
+    parser.add_argument("--only", nargs="*", choices=list(ATTACKS), help="kinds of attack; all by default")
+    parser.add_argument("--share", type=float, default=1.0, help="of the long campaign")
+    parser.add_argument("--again", action="store_true", help="repeat those that found a fault")
+    chosen = parser.parse_args()
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    record = chosen.out / f"seed-{chosen.seed}.jsonl"
+    records = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
+    if chosen.again:
+        records = [each for each in records if not each["faults"]]
+        record.write_text("".join(json.dumps(each) + "\n" for each in records))
+    done = {(each["attack"], each["number"]) for each in records}
+    arena = Arena(chosen.out.absolute() / "arena")
+    for name in chosen.only or ATTACKS:
+        for number in range(max(1, round(chosen.share * ATTACKS[name][1]))):
+            if (name, number) in done:
+                continue
+            found = one(arena, name, chosen.seed, number)
+            records.append(found)
+            with record.open("a") as file:
+                file.write(json.dumps(found) + "\n")
+            for fault in found["faults"]:
+                print(f"{name} {number}: {fault}\n", flush=True)
+    print(table(records))
+    counts = Counter(each["attack"] for each in records if each["faults"])
+    return 1 if counts else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
