@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from qdpg.runs.compiled import cache_compiled_programs
+from qdpg.compiled import cache_compiled_programs
 
 HERE = Path(__file__).parent
 SLOW = ("runs/test_train.py", "matrix/test_compare.py")  # first, so as not to be last

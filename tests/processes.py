@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 _SERVER = multiprocessing.get_context("forkserver")
-_SERVER.set_forkserver_preload(["qdpg.cli.train", "qdpg.report.run_figures", "qdpg.runs.train", "gymnasium", "mujoco"])
+_SERVER.set_forkserver_preload(
+    [
+        *("qdpg.cli.train", "qdpg.report.run_figures", "qdpg.runs.train", "qdpg.runs.collection"),
+        *("qdpg.algorithms.qd_pg", "qdpg.algorithms.map_elites", "gymnasium", "mujoco", "typeguard"),
+    ]
+)
 
 
 class Done(NamedTuple):
@@ -64,9 +69,8 @@ def _main(words, cwd, said):
         os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND), number)
     if cwd is not None:
         os.chdir(cwd)
-    sys.path.insert(0, os.getcwd())  # as `python -m` does
     sys.argv = ["qdpg", *words]
-    from qdpg.cli.main import main
+    from qdpg.cli.start import main
 
     try:
         main()

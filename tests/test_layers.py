@@ -6,31 +6,42 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "qdpg"
-GROUND = {"errors", "ranges", "options", "version"}  # single files that anybody may import
-TO_MEMORY = GROUND | {"tasks", "learn", "play", "memory"}
+# Single files that anybody may import.
+GROUND = {"compiled", "errors", "later", "meanings", "options", "plugins", "ranges", "software", "terminal", "version"}
+TO_MEMORY = GROUND | {"cluster", "tasks", "learn", "play", "memory"}
 TO_ALGORITHMS = TO_MEMORY | {"emitters", "algorithms"}
 TO_RESULTS = TO_ALGORITHMS | {"runs", "adaptation", "report", "evaluation", "matrix"}
 MAY_IMPORT = {
     "errors": set(),
+    "compiled": set(),
     "version": set(),
+    "terminal": set(),
+    "later": set(),
+    "meanings": set(),
+    "plugins": {"errors"},
     "ranges": {"errors"},
     "options": {"errors", "ranges"},
+    "software": {"version"},
+    "cluster": GROUND,
     "registration": GROUND,
     "tasks": GROUND,
     "learn": GROUND,
-    "play": GROUND | {"tasks", "learn"},
+    "play": GROUND | {"cluster", "tasks", "learn"},
     "memory": GROUND | {"tasks", "learn", "play.rollouts"},
     "emitters": TO_MEMORY,
     "algorithms": TO_MEMORY | {"emitters"},
-    "runs": TO_ALGORITHMS,
+    "runs": TO_ALGORITHMS | {"report.words", "report.compatibility"},
+    "callbacks": {"runs"},
     "adaptation": TO_ALGORITHMS | {"runs"},
     "report": TO_ALGORITHMS | {"runs", "adaptation"},
     "evaluation": TO_ALGORITHMS | {"runs", "report.words"},
     "matrix": TO_ALGORITHMS | {"runs", "adaptation", "report", "evaluation"},
+    "exports": TO_ALGORITHMS | {"runs"},
+    "explorer": TO_RESULTS | {"exports"},
     "bench": TO_RESULTS,
-    "cli": TO_RESULTS | {"bench"},
+    "cli": TO_RESULTS | {"bench", "exports", "explorer"},
     "__main__": {"cli"},
-    "__init__": TO_RESULTS | {"registration"},
+    "__init__": TO_RESULTS | {"callbacks", "exports", "registration"},
 }
 
 

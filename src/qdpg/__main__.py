@@ -1,5 +1,5 @@
 """`python -m qdpg` is `qdpg`."""
 
-from qdpg.cli.main import main
+from qdpg.cli.start import main
 
 main()

@@ -13,7 +13,7 @@ from qdpg import load_run
 from qdpg.cli import evaluate, show
 from qdpg.cli import train as train_command
 from qdpg.evaluation.evaluate import EPISODES
-from qdpg.runs.collection import read_evaluated_about
+from qdpg.runs.evaluated import read_evaluated_about
 
 SMALL = ("task.horizon=30", "population=10", "initial_policies=20", "hidden=8,8")
 

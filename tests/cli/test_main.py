@@ -56,7 +56,7 @@ def own_tasks(tmp_path_factory):
         (["play", "point-maze", "--policies", "0"], "must be at least 1"),
         (["play", "broken:task"], "'broken' of task 'broken:task' does not import: ModuleNotFoundError"),
         (["play", "empty:task"], "module 'empty' has no 'task'"),
-        (["play", "empty:thing"], "could not be called"),
+        (["play", "empty:thing"], "must be a task"),
         (["play", "gym:CartPole-v1"], "takes actions in Discrete(2)"),
         (["play", "gym:NoSuchEnv-v0"], "NoSuchEnv"),
         (["check-task", "nothing-like-it"], "there is no task"),

@@ -28,7 +28,7 @@ def test_report_of_a_trained_run_and_then_of_a_damaged_one(runs):
     done = qdpg("report", runs, "--out", runs / "again")
     assert (done.returncode, done.stdout) == (2, "")
     (sentence,) = done.stderr.splitlines()
-    assert sentence.startswith("qdpg: ")
+    assert sentence.startswith("qdpg: none of the 1 run beneath ")
     assert "metrics.csv is missing" in sentence
     assert not (runs / "again").exists()
     assert {path: path.read_bytes() for path in before} == before

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ from qdpg.learn.networks import MLP
 from qdpg.memory.elites import Elites
 from qdpg.play.player import make_player
 from qdpg.report.words import number
-from qdpg.runs.collection import write_collection
+from qdpg.runs.collection_files import write_collection
+from qdpg.runs.records import read_sealed
 from qdpg.tasks.registry import make_task
 
 METRICS = """\
@@ -28,7 +30,7 @@ steps,generation,best_fitness,median_fitness,elite_mean_fitness
 1200,2,-210.0,-260.0,
 """
 CONFIG = {"format": 2, "task": "point-maze", "task_options": {}, "algorithm": "qd-pg", "preset": "tuned"}
-CONFIG |= {"config": {"cells": [5, 5]}, "seed": 7, "steps": 20_000, "until_solved": False}
+CONFIG |= {"config": {"cells": [5, 5], "novelty": "mean"}, "seed": 7, "steps": 20_000, "until_solved": False}
 MANIFEST = {"qdpg": "0.1.0", "jax": "9.9.9", "python": "3.11", "machine": "a desk", "revision": None, "seed": 7}
 MANIFEST |= {"started": "2030-01-01T00:00:00"}
 
@@ -92,6 +94,8 @@ def test_show_json_holds_the_numbers(run: Path, capsys: pytest.CaptureFixture[st
         "qd_score": 1234.5,
         "best_fitness": -200.5,
         "solved_above": -30.0,
+        "steps_to_solved": None,
+        "climbs_novelty": True,
         "evaluation": {"steps": 1200, "best_fitness": -210.0, "median_fitness": -260.0},
         "evaluated": None,
         "elite_mean_fitness": -305.25,
@@ -110,6 +114,7 @@ def test_show_table_says_it_in_words(run: Path, capsys: pytest.CaptureFixture[st
     text = " ".join(cell for line in out.splitlines() for cell in line.replace("│", " ").split())
     for expected in (
         "point-maze (solved above -30)",
+        "solved not yet, as far as looks at the best say",
         "qd-pg, preset tuned, seed 7",
         "1,200 of 20,000",
         "4 s, 300 steps/s",
@@ -133,7 +138,7 @@ def test_show_has_what_fresh_starts_say_before_what_was_stored(run: Path, capsys
     add_elites(run)
     about = evaluate(run, episodes=2).summary
     capsys.readouterr()
-    assert shown(run, capsys)["evaluated"] == about == json.loads((run / "elites" / "evaluated.json").read_text())
+    assert shown(run, capsys)["evaluated"] == about == read_sealed(run / "elites" / "evaluated.json")
     assert show.run(run, as_json=False) == 0
     text = " ".join(cell for line in capsys.readouterr().out.splitlines() for cell in line.replace("│", " ").split())
     corrected, stored = (number(about[kind]["qd_score"]) for kind in ("corrected", "stored"))
@@ -152,6 +157,23 @@ def test_show_has_what_fresh_starts_say_before_what_was_stored(run: Path, capsys
     assert shown(run, capsys)["evaluated"] is None
 
 
+def test_show_says_when_the_task_was_solved(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    looks = "900,1,-25.0,-30.0,-29.0\n1000,2,-25.0,-30.0,-28.5\n1200,2,-25.0,-30.0,-31.0\n"
+    (run / "evaluations.csv").write_text(EVALUATIONS.splitlines()[0] + "\n" + looks)
+    assert shown(run, capsys)["steps_to_solved"] == 1000
+    assert show.run(run, as_json=False) == 0
+    assert "after 1,000 steps" in capsys.readouterr().out
+
+
+def test_show_says_who_does_not_depend_on_compatibility(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert show.run(run, as_json=False) == 0
+    assert "does not depend" not in capsys.readouterr().out
+    config = {name: value for name, value in CONFIG["config"].items() if name != "novelty"}  # type: ignore[attr-defined]
+    (run / "config.json").write_text(json.dumps(CONFIG | {"algorithm": "dc-qd-pg", "config": config}))
+    assert show.run(run, as_json=False) == 0
+    assert "climbs no novelty" in capsys.readouterr().out
+
+
 def test_show_does_without_what_an_algorithm_does_not_record(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (run / "evaluations.csv").unlink()
     columns = [line.split(",")[:10] for line in METRICS.replace("-200.5,", "-inf,", 1).splitlines()]
@@ -163,7 +185,7 @@ def test_show_does_without_what_an_algorithm_does_not_record(run: Path, capsys: 
     assert show.run(run, as_json=False) == 0
     out = capsys.readouterr().out
     assert "not evaluated yet" in out
-    assert "not recorded by this algorithm" in out
+    assert "not recorded: this algorithm climbs no novelty" in out
     assert "nan" not in out
 
 
@@ -187,10 +209,23 @@ def test_plot_writes_four_different_figures_and_prints_their_paths(
     assert {path: path.read_bytes() for path in paths} == before, "the same run gives the same figures"
 
 
+@pytest.mark.parametrize(("kind", "begins"), [("svg", b"<?xml"), ("pdf", b"%PDF-")])
+def test_plot_writes_other_formats_and_the_same_bytes_again(
+    run: Path, kind: Literal["svg", "pdf"], begins: bytes
+) -> None:
+    add_elites(run)
+    assert plot.run(run, quiet=True, kind=kind) == 0
+    first = {path.name: path.read_bytes() for path in (run / "figures").iterdir()}
+    assert set(first) == {f"{name}.{kind}" for name in ("grid", "learning-curve", "coverage", "trajectories")}
+    assert all(content.startswith(begins) for content in first.values())
+    assert plot.run(run, quiet=True, kind=kind) == 0
+    assert {path.name: path.read_bytes() for path in (run / "figures").iterdir()} == first
+
+
 def test_plot_says_when_it_cannot_write(run: Path) -> None:
     add_elites(run)
     (run / "figures").write_text("in the way")
-    with pytest.raises(UserError, match="cannot write figures to"):
+    with pytest.raises(UserError, match="in the way"):
         plot.run(run, quiet=True)
 
 

@@ -9,11 +9,11 @@ from PIL import Image
 
 from qdpg.cli.tasks import run
 from qdpg.errors import UserError
-from qdpg.tasks.registry import BUILT_IN, make_task
+from qdpg.tasks.registry import BUILT_IN, PAPER_TASKS, make_task
 
 
 def test_table_lists_every_task_and_its_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(None, as_json=False) == 0
+    assert run(None, (), None, as_json=False) == 0
     out = capsys.readouterr().out
     lines = {line.split("│")[1].strip(): line for line in out.splitlines() if line.count("│") == 5}
     assert all(name in out for name in (*BUILT_IN, "gym:ENV_ID", "module:name"))
@@ -33,7 +33,7 @@ def test_table_lists_every_task_and_its_numbers(capsys: pytest.CaptureFixture[st
 
 
 def test_json_is_one_object_of_plain_data(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(None, as_json=True) == 0
+    assert run(None, (), None, as_json=True) == 0
     out = capsys.readouterr().out
     described = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
     assert list(described["tasks"]) == list(BUILT_IN)
@@ -43,18 +43,19 @@ def test_json_is_one_object_of_plain_data(capsys: pytest.CaptureFixture[str]) ->
         assert task["observation_size"] == spec.observation_size
         assert task["descriptor_high"] == list(spec.descriptor_high)
         assert task["references"] == dict(spec.references)
-        assert spec.floor is not None
-        assert len(task["floor"]["walls"]) == len(spec.floor.walls)
-        assert task["options"]["horizon"] == spec.horizon
+        assert (task["floor"] is None) == (spec.floor is None)
+        if spec.floor is not None:
+            assert len(task["floor"]["walls"]) == len(spec.floor.walls)
+        assert task["options"]["horizon"]["value"] == spec.horizon
 
 
 def test_draw_writes_three_different_maps_and_prints_their_paths(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     directory = tmp_path / "new" / ("long" * 20)
-    assert run(directory, as_json=False) == 0
+    assert run(None, (), directory, as_json=False) == 0
     printed = capsys.readouterr().out.splitlines()
-    paths = [directory / f"{name}.png" for name in BUILT_IN]
+    paths = [directory / f"{name}.png" for name in PAPER_TASKS]
     assert printed[-3:] == [str(path) for path in paths]
     assert sorted(directory.iterdir()) == sorted(paths)
     darkness = []
@@ -68,13 +69,38 @@ def test_draw_writes_three_different_maps_and_prints_their_paths(
 
 
 def test_json_names_the_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(tmp_path, as_json=True) == 0
+    assert run(None, (), tmp_path, as_json=True) == 0
     figures = json.loads(capsys.readouterr().out)["figures"]
-    assert [Path(figure).name for figure in figures] == [f"{name}.png" for name in BUILT_IN]
+    assert [Path(figure).name for figure in figures] == [f"{name}.png" for name in PAPER_TASKS]
     assert all(Path(figure).is_file() for figure in figures)
 
 
 def test_a_file_in_the_way_is_one_clear_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="cannot write figures"):
-        run(tmp_path / "file", as_json=False)
+    with pytest.raises(UserError, match="in the way"):
+        run(None, (), tmp_path / "file", as_json=False)
+
+
+def test_one_task_is_printed_with_what_its_options_mean(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("gym:Pendulum-v1", ["task.descriptor=0,1", "task.low=-1,-1", "task.high=1,1"], None, as_json=False) == 0
+    assert "task.descriptor=0,1" in capsys.readouterr().out
+    assert run("ant-maze", (), None, as_json=False) == 0
+    out = capsys.readouterr().out
+    assert "point-maze" not in out
+    assert "3,000 steps" in out
+    lines = out.splitlines()
+    assert lines[lines.index("task.horizon=3000") + 1].strip() == (
+        "Steps until the episode is cut; it never ends by itself."
+    )
+    assert run("point-maze", (), None, as_json=True) == 0
+    described = json.loads(capsys.readouterr().out)["tasks"]
+    assert list(described) == ["point-maze"]
+    assert described["point-maze"]["options"]["goal"] == {
+        "value": [-0.5, 0.8],
+        "meaning": "Centre of the square goal zone; adaptation experiments move it.",
+    }
+
+
+def test_options_are_those_of_one_task() -> None:
+    with pytest.raises(UserError, match="name it"):
+        run(None, ["task.horizon=3"], None, as_json=True)

@@ -43,8 +43,8 @@ def result(
     looked = np.array([2500.0, 5000.0, 7500.0, 10_000.0])
     evaluations = {"steps": looked, "best_fitness": np.array([-400.0, -400.0, -400.0, final])}
     evaluations |= {"elite_mean_fitness": np.where(looked >= good_from, threshold, np.nan)}
-    chosen = {"task": task, "steps": 10_000, "seed": 0, "until_solved": False} | config
-    found = Result(Run(Path("nowhere"), chosen, {}, make_task(task)), "run", metrics, evaluations)
+    chosen = {"task": task, "task_options": {}, "algorithm": "qd-pg", "steps": 10_000, "seed": 0, "until_solved": False}
+    found = Result(Run(Path("nowhere"), chosen | config, {}), "run", metrics, evaluations)
     if evaluated is not None:  # as if it had been read
         corrected = {"qd_score": 10 + evaluated, "coverage": 0.4}
         about = {"episodes": 20, "best": {"mean": evaluated}, "corrected": corrected, "share_own_cell": 0.25}
@@ -132,7 +132,7 @@ def test_a_task_of_ones_own_has_no_paper_beside_it() -> None:
     table = final_performance(task_results(variant("qd-pg", result(-25.0)), is_papers=False))
     assert "paper" not in table.columns
     assert not any("†" in text for text in [*table.rows[0], *table.notes])
-    assert "no such task" in table.notes[-1]
+    assert "paper" not in " ".join(table.notes)
 
 
 def test_quoted_numbers_are_marked() -> None:
@@ -222,6 +222,11 @@ def test_components_are_those_of_the_papers_table_4() -> None:
     assert list(found["qd-pg"].values())[2:] == ["✓"] * 5 + ["yes"]
     assert list(found["td3"].values())[2:] == ["✓", "·", "·", "·", "·", "-"]
     assert list(found["me-es"].values())[2:] == ["·", "·", "✓", "✓", "✓", "-"]
+    own = components({"qd-pg", "my_file:Mine"}, is_papers=False)
+    assert own is not None
+    assert [row[0] for row in own.rows] == ["qd-pg"], "those that did not run are of no interest there"
+    assert "Table 4" not in own.title
+    assert components({"my_file:Mine"}, is_papers=False) is None
 
 
 @pytest.mark.parametrize(("elites", "expected"), [((-3.0, -1.0, -2.0), -2.0), ((-1.0, -2.0), -1.0)])

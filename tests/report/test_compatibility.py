@@ -83,7 +83,7 @@ def test_verdict_in_words() -> None:
     for y, expected in (
         (x, "Strong: "),
         (x + 3 * noise, "Weak: solutions"),
-        (noise, "None: "),
+        (noise, "No correlation: "),
         (-x, "Negative: "),
         (one, "Weak: ranks agree, amounts do not."),
         (np.full(400, 2.5), "Constant: "),
@@ -93,7 +93,7 @@ def test_verdict_in_words() -> None:
     novel = 100 * (np.arange(400) < 2)
     assert compatibility(x + novel, noise + novel)["verdict"] == "Weak: a few very novel episodes agree, most do not."
     assert compatibility(x[:9], x[:9])["verdict"].startswith("Not enough episodes to tell: 9 ")
-    assert compatibility(x[:12], (x + 3 * noise)[:12])["verdict"].startswith("None"), "may be chance"
+    assert compatibility(x[:12], (x + 3 * noise)[:12])["verdict"].startswith("No correlation"), "may be chance"
 
 
 def test_undefined_correlations_are_not_numbers() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import matplotlib
@@ -121,8 +122,8 @@ def test_save_figure_is_whole_or_nothing(tmp_path: Path, monkeypatch: pytest.Mon
         assert image.convert("RGB").getpixel((50, 25)) == (255, 0, 0)
     before = path.read_bytes()
 
-    def fail(target: Path, **_: object) -> None:
-        Path(target).write_bytes(b"half a picture")
+    def fail(target: io.BytesIO, **_: object) -> None:
+        target.write(b"half a picture")
         raise OSError("disk full")
 
     monkeypatch.setattr(figure, "savefig", fail)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from real_runs import STEPS, real_runs, train
 from qdpg.errors import UserError
 from qdpg.report.gather import gather
 from qdpg.report.overview import list_runs
+from unsealed import unseal
 
 pytestmark = [pytest.mark.xdist_group("report")]
 
@@ -20,7 +22,10 @@ pytestmark = [pytest.mark.xdist_group("report")]
 @pytest.fixture
 def matrix(tmp_path: Path) -> Path:
     """A copy of the runs that may be changed."""
-    return Path(shutil.copytree(real_runs(), tmp_path / "matrix"))
+    matrix = Path(shutil.copytree(real_runs(), tmp_path / "matrix"))
+    for path in matrix.rglob("config.json"):
+        unseal(path.parent)
+    return matrix
 
 
 def test_runs_are_sorted_by_task_algorithm_and_seed() -> None:
@@ -77,7 +82,7 @@ def test_what_differs_in_more_than_the_seed_has_a_row_of_its_own(matrix: Path) -
     ]
 
 
-def test_unfinished_runs_are_listed_and_left_out(matrix: Path) -> None:
+def test_interrupted_runs_are_shown_in_rows_of_their_own(matrix: Path) -> None:
     asked = iter([False, True, True])
     train(matrix / "stopped", "map-elites", 7, stop=lambda: next(asked))
     begun = matrix / "begun"
@@ -86,33 +91,39 @@ def test_unfinished_runs_are_listed_and_left_out(matrix: Path) -> None:
         shutil.copy(matrix / "stopped" / name, begun)
     findings = gather([matrix])
     assert len(findings.results) == 7
-    assert all(r.run.config["seed"] != 7 for v in findings.tasks[0].variants for r in v.results)
+    rows = {variant.label: variant for variant in findings.tasks[0].variants}
+    assert [result.run.config["seed"] for result in rows["map-elites (not finished)"].results] == [7]
+    assert [result.run.config["seed"] for result in rows["map-elites"].results] == [0, 1]
     table = list_runs(findings)
     states = {row[0]: row[5] for row in table.rows}
-    assert states["stopped"].startswith("NOT FINISHED")
+    assert states["stopped"].startswith("NOT FINISHED, in a row of its own")
     assert states["stopped"].endswith("2,000 of 6,000 steps")
-    assert states["begun"].endswith("0 of 6,000 steps")
-    assert table.notes == ["2 runs are not finished and left out of all tables and figures."]
+    assert states["begun"] == "NOT FINISHED, left out, nothing was saved: 0 of 6,000 steps"
+    assert table.notes == ["2 runs are not finished, and shown as far as they came."]
 
 
 def test_until_solved_ends_with_the_solution(matrix: Path) -> None:
     path = matrix / "other" / "short"
     config = json.loads((path / "config.json").read_text()) | {"until_solved": True, "steps": 10**6}
     (path / "config.json").write_text(json.dumps(config))
-    assert len(gather([matrix]).tasks) == 1, "neither solved nor at the end"
+    (row,) = gather([matrix]).tasks[1].variants
+    assert not row.is_finished, "neither solved nor at the end"
     lines = (path / "evaluations.csv").read_text().splitlines()
     for looks, is_solved in (((-29.5,), False), ((-29.5, -30.5, -29.5), False), ((-30.5, -29.5, -29.5), True)):
         rows = (f"{6000 * (n + 1)},{n},-40,-50,{mean}" for n, mean in enumerate(looks))
         (path / "evaluations.csv").write_text("\n".join([lines[0], *rows]) + "\n")
-        assert len(gather([matrix]).tasks) == (2 if is_solved else 1), "solved at two successive looks"
+        (row,) = gather([matrix]).tasks[1].variants
+        assert row.is_finished == is_solved, "solved at two successive looks"
 
 
 def test_a_task_that_must_be_told_something_has_its_own_section(matrix: Path) -> None:
     path = matrix / "other" / "short" / "config.json"
     options = {"descriptor": [0, 1], "low": [-1, -1], "high": [1, 1]}
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"task": "gym:Pendulum-v1", "task_options": options}))
+    path.write_text(
+        json.dumps(json.loads(path.read_text()) | {"task": "gym:MountainCarContinuous-v0", "task_options": options})
+    )
     titles = [task.title for task in gather([matrix]).tasks]
-    assert titles == ["point-maze", "gym:Pendulum-v1 with descriptor=0,1, high=1,1, low=-1,-1"]
+    assert titles == ["point-maze", "gym:MountainCarContinuous-v0 with descriptor=0,1, high=1,1, low=-1,-1"]
 
 
 def test_failures_of_a_comparison_are_told(matrix: Path) -> None:
@@ -123,7 +134,7 @@ def test_failures_of_a_comparison_are_told(matrix: Path) -> None:
     assert findings.failures == (("point-maze/td3/seed-0", "boom"),)
     assert findings.comparisons[0]["steps"] == STEPS
     (matrix / "failures.json").write_text("[]")
-    with pytest.raises(UserError, match=r"failures\.json cannot be read"):
+    with pytest.raises(UserError, match=r"failures\.json is damaged"):
         gather([matrix])
 
 
@@ -144,6 +155,10 @@ def damage(path: Path, what: str) -> None:
         log.write_text("".join([lines[0], *reversed(lines[1:])]))
     elif what == "evaluations":
         (path / "evaluations.csv").unlink()
+    elif what == "episodes":
+        (path / "episodes.csv").unlink()
+    elif what == "elites":
+        (path / "elites" / "elites.safetensors").write_bytes(b"damaged")
     elif what == "config":
         (path / "config.json").write_text("{")
     elif what == "task":
@@ -160,15 +175,21 @@ def damage(path: Path, what: str) -> None:
         ("column", r"metrics\.csv is damaged: it has no column 'coverage'"),
         ("order", r"metrics\.csv is damaged: its steps do not ascend"),
         ("evaluations", r"evaluations\.csv is missing"),
-        ("config", r"run point-maze/map-elites/seed-1 cannot be read: the configuration of"),
-        ("task", r"run point-maze/map-elites/seed-1 cannot be read: there is no task 'pond-maze'"),
+        ("config", r"cannot be read: .*config\.json is damaged"),
+        ("task", r"cannot be read: there is no task 'pond-maze'"),
+        ("episodes", r"episodes\.csv is missing"),
+        ("elites", r"elites\.safetensors"),
     ],
 )
-def test_damaged_runs_are_one_clear_sentence(matrix: Path, what: str, sentence: str) -> None:
+def test_a_damaged_run_is_told_and_does_not_stop_the_others(matrix: Path, what: str, sentence: str) -> None:
     damage(matrix / "point-maze" / "map-elites" / "seed-1", what)
-    with pytest.raises(UserError, match=sentence) as error:
-        gather([matrix])
-    assert "\n" not in str(error.value)
+    findings = gather([matrix])
+    (failure,) = findings.failures
+    assert failure.run == "point-maze/map-elites/seed-1"
+    assert re.search(sentence, failure.error)
+    assert "\n" not in failure.error
+    rows = {variant.label: len(variant.results) for variant in findings.tasks[0].variants}
+    assert rows == {"qd-pg": 2, "map-elites": 1}
 
 
 def test_nothing_to_report_is_one_clear_sentence(matrix: Path, tmp_path: Path) -> None:
@@ -179,7 +200,6 @@ def test_nothing_to_report_is_one_clear_sentence(matrix: Path, tmp_path: Path) -
         gather([tmp_path / "nowhere"])
     for path in matrix.rglob("config.json"):
         path.write_text(json.dumps(json.loads(path.read_text()) | {"steps": 10**9}))
-    with pytest.raises(UserError, match=r"none of the 5 runs beneath .* is finished"):
+        shutil.rmtree(path.parent / "elites")
+    with pytest.raises(UserError, match=r"none of the 5 runs beneath .* has saved anything yet"):
         gather([matrix])
-    with pytest.raises(UserError, match=r"the only run beneath .* is not finished"):
-        gather([matrix / "other"])

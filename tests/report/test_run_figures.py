@@ -17,7 +17,8 @@ from qdpg.play.player import make_player
 from qdpg.play.rollouts import Rollouts, make_rollouts
 from qdpg.report import run_figures
 from qdpg.report.run_figures import EMPTY, draw_coverage, draw_grid, draw_learning_curve, draw_trajectories
-from qdpg.runs.collection import Collection, read_collection, write_collection
+from qdpg.runs.collection import Collection
+from qdpg.runs.collection_files import read_collection, write_collection
 from qdpg.tasks.registry import make_task
 from qdpg.tasks.task import Box, Floor, TaskSpec
 
@@ -227,7 +228,7 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Collection:
     elites.add(population, played, 0)
     assert len(elites) > 3
     directory: Path = tmp_path_factory.mktemp("elites")
-    write_collection(directory, elites, {"noise_correlation": 0.0, "cells": [100, 100], "archive_seed": 0})
+    write_collection(directory, elites, {"steps": 1, "noise_correlation": 0.0, "cells": [100, 100], "archive_seed": 0})
     return read_collection(directory, task.spec)
 
 

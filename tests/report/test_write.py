@@ -106,21 +106,32 @@ def test_same_runs_give_the_same_report(report: Path, tmp_path: Path) -> None:
             assert path.read_bytes() == (tmp_path / path.relative_to(report)).read_bytes(), path.name
 
 
-def test_nothing_is_written_when_something_is_wrong(tmp_path: Path) -> None:
+def test_a_run_that_cannot_be_read_does_not_stop_the_report(tmp_path: Path) -> None:
     matrix = Path(shutil.copytree(real_runs(), tmp_path / "matrix"))
-    run = matrix / "point-maze" / "qd-pg" / "seed-0"
-    other = matrix / "point-maze" / "qd-pg" / "seed-1"
-    for path in (run, other):
-        (path / "episodes.csv").unlink()  # found out only while drawing
-    with pytest.raises(UserError, match=r"episodes\.csv is missing"):
-        write_report([matrix], tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+    (matrix / "point-maze" / "qd-pg" / "seed-0" / "episodes.csv").unlink()
+    text = write_report([matrix], tmp_path / "out", formats=["svg"]).with_suffix(".md").read_text()
+    assert "1 run failed or cannot be read" in text
+    assert "episodes.csv is missing" in text
+    figures = tmp_path / "out" / "figures"
+    assert {path.stem for path in figures.glob("*.svg")} == {path.stem for path in figures.glob("*.png")} != set()
+    assert all(path.read_bytes().startswith(b"<?xml") for path in figures.glob("*.svg"))
+
+
+def test_a_report_of_ones_own_tasks_does_not_speak_of_the_paper(tmp_path: Path) -> None:
+    text = write_report([real_runs() / "other"], tmp_path / "out").with_suffix(".md").read_text()
+    assert "map-elites" in text
+    assert "paper" not in text.lower()
+    assert "| qd-pg |" not in text, "it did not run"
+
+
+def test_nothing_is_written_when_nothing_can_be_read(tmp_path: Path) -> None:
+    matrix = Path(shutil.copytree(real_runs(), tmp_path / "matrix"))
     save_file({}, matrix / "other" / "short" / "elites" / "elites.safetensors")
-    with pytest.raises(UserError, match=r"the elites in .* cannot be read"):
+    with pytest.raises(UserError, match=r"has saved anything yet. The first that cannot be read: .*elites"):
         write_report([matrix / "other"], tmp_path / "out")
     assert not (tmp_path / "out").exists()
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(UserError, match="cannot be written"):
+    with pytest.raises(UserError, match="in the way"):
         write_report([real_runs() / "other"], tmp_path / "file")
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -20,15 +19,17 @@ from qdpg.adaptation.goals import Starts, movable
 from qdpg.adaptation.model import Settings
 from qdpg.adaptation.search import check_budget
 from qdpg.cli.settings import parse_settings
+from qdpg.compiled import cache_compiled_programs
 from qdpg.errors import UserError
 from qdpg.options import replace_options
+from qdpg.ranges import COUNT, SEED, Range
 from qdpg.report.adaptation_figures import draw_performance_map, draw_trials
 from qdpg.report.figures import save_figure
 from qdpg.report.words import number, plural
 from qdpg.runs.collection import Collection
-from qdpg.runs.compiled import cache_compiled_programs
 from qdpg.runs.files import write_bytes, write_json
 from qdpg.runs.run import Run, load_run
+from qdpg.terminal import make_console
 from qdpg.version import __version__
 
 _NAMES = {"bayesian": "Bayesian optimisation", "random": "random choice", "exhaustive": "exhaustive search"}
@@ -44,6 +45,7 @@ def run(
     settings: Sequence[str],
     as_json: bool,
     quiet: bool,
+    trust: bool = False,
 ) -> int:
     """Adapt the elites of the run in `path` to random goals, write tables and figures, print a summary.
 
@@ -54,15 +56,16 @@ def run(
         UserError: Something in the request does not fit; nothing has been written then.
     """
     chosen = replace_options(Settings(), parse_settings(settings), "the adaptation")
-    if not 0 <= seed < 2**31:
-        raise UserError(f"--seed is {seed}, but must be at least 0 and below 2³¹.")
-    found = load_run(path)
+    SEED.check(seed, "--seed")
+    COUNT.check(trials, "--trials")
+    Range(1, 100_000).check(goals, "--goals")
+    found = load_run(path, trust)
     task, elites = movable(found.task), found.elites
     check_budget(elites, trials)
     cache_compiled_programs()
     began = perf_counter()
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    console = Console(quiet=quiet or as_json)
+    console = make_console(quiet=quiet or as_json)
     with Progress(*columns, console=console, transient=True) as bars:
         bar = bars.add_task("goals", total=goals)
         experiment = run_experiment(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from qdpg.bench.engine import measure_engine
@@ -14,6 +13,8 @@ from qdpg.bench.novelty import measure_novelty
 from qdpg.bench.rollouts import measure_rollouts
 from qdpg.bench.scaling import draw_scaling, measure_scaling
 from qdpg.errors import UserError
+from qdpg.ranges import Range
+from qdpg.terminal import make_console
 
 MEASURES = {
     "engine": measure_engine,
@@ -26,8 +27,7 @@ MEASURES = {
 
 def run(what: str, turns: int, as_json: bool, draw: Path | None = None) -> int:
     """Measure, print, and draw if there is a figure of it."""
-    if turns < 1:
-        raise UserError(f"--turns is {turns}, but must be at least 1.")
+    Range(1, 10_000).check(turns, "--turns")
     if draw is not None and what != "scaling":
         raise UserError("only `qdpg bench scaling` makes a figure; leave out --draw.")
     results = MEASURES[what](turns)
@@ -40,5 +40,5 @@ def run(what: str, turns: int, as_json: bool, draw: Path | None = None) -> int:
     for name, measures in results.items():
         for measure, value in measures.items():
             table.add_row(name, measure, f"{value:,.3g}" if value < 100 else f"{value:,.0f}")
-    Console().print(table)
+    make_console().print(table)
     return 0

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qdpg.cli.settings import parse_settings, split_settings
+from qdpg.cli.settings import read_task_options
 from qdpg.errors import UserError
+from qdpg.play.warn import warn_task
 from qdpg.tasks.check import check_task
 from qdpg.tasks.gymnasium import in_words
 from qdpg.tasks.registry import make_task
 
 
 def run(name: str, settings: Sequence[str]) -> int:
-    """Check the task called `name`; print its problems and return 2, or that it is fine and return 0."""
-    options, others = split_settings(parse_settings(settings))
-    if others:
-        raise UserError(f"--set {next(iter(others))} is not an option of a task; write task.KEY=VALUE.")
+    """Check the task called `name`; print its problems and return 2, or what may be hard about it and return 0."""
+    options = read_task_options(settings)
     try:
         task = make_task(name, **options)
     except UserError:
@@ -35,4 +34,6 @@ def run(name: str, settings: Sequence[str]) -> int:
         f"{name}: fine ({spec.observation_size} observations, {spec.action_size} actions, "
         f"{spec.descriptor_size} descriptors from {bounds}, at most {spec.horizon} steps)"
     )
+    for warning in warn_task(task):
+        print(f"warning: {warning}")
     return 0

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from qdpg.cli.settings import parse_settings
+from qdpg.cluster.engine import RayEngine
 from qdpg.errors import UserError
 from qdpg.matrix.compare import compare
 from qdpg.matrix.matrix import parse_seeds
@@ -25,7 +26,9 @@ def run(
     threads: int | None,
     checkpoint_seconds: float,
     evaluate_seconds: float,
+    trust: bool,
     quiet: bool,
+    engine: RayEngine | None = None,
 ) -> int:
     """Run the matrix; 0 if every run is finished, 1 if some failed, 128 plus the signal if it was stopped."""
     outcome = compare(
@@ -40,6 +43,8 @@ def run(
         threads=threads,
         checkpoint_seconds=checkpoint_seconds,
         evaluate_seconds=evaluate_seconds,
+        trust=trust,
+        engine=engine or "local",
         quiet=quiet,
     )
     done, number = len(outcome.finished), len(outcome.runs)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NoReturn
 
 import tyro
 
+from qdpg.cli.numbers import Whole
+from qdpg.cluster.engine import find_engine
 from qdpg.errors import DivergedError, UserError
+from qdpg.terminal import has_controls, printable
 from qdpg.version import __version__
 
 app = tyro.extras.SubcommandApp()
@@ -16,6 +20,7 @@ app = tyro.extras.SubcommandApp()
 Settings = Annotated[tuple[str, ...], tyro.conf.arg(name="set", metavar="KEY=VALUE")]
 AsJson = Annotated[bool, tyro.conf.arg(name="json"), tyro.conf.FlagCreatePairsOff]
 Switch = Annotated[bool, tyro.conf.FlagCreatePairsOff]
+EngineName = Literal["local", "ray"]
 
 
 @app.command
@@ -23,20 +28,22 @@ def train(
     task: tyro.conf.Positional[str],
     algorithm: str | None = None,
     preset: str = "tuned",
-    steps: int = 1_000_000,
+    steps: Whole = 1_000_000,
     seed: int = 0,
     out: Path | None = None,
     settings: Settings = (),
     until_solved: Switch = False,
     checkpoint_seconds: float = 60.0,
     evaluate_seconds: float = 120.0,
+    engine: EngineName = "local",
+    address: str | None = None,
     quiet: Switch = False,
 ) -> int:
     """Train a collection of policies.
 
     Args:
         task: A built-in task, gym:ENV_ID, or module:name.
-        algorithm: See `qdpg algorithms`; `qdpg tasks` says which one a task has by default.
+        algorithm: See `qdpg algorithms`, or module:Class; `qdpg tasks` says which one a task has by default.
         preset: "tuned" (what works best) or "paper" (the paper's settings).
         steps: Environment steps to train for.
         seed: What every random draw comes from.
@@ -46,21 +53,28 @@ def train(
             not chosen by, is good enough at two successive looks.
         checkpoint_seconds: Time between checkpoints.
         evaluate_seconds: Time for playing all elites from fresh starts at the end; `qdpg evaluate` plays the rest.
+        engine: "local", or "ray": on the cores of a cluster (docs/cluster.md). Results do not depend on it.
+        address: HOST:PORT of the cluster that this machine belongs to, or "auto"; by default Ray runs here alone.
         quiet: Print nothing but errors.
     """
     from qdpg.cli import train as command
 
+    times = checkpoint_seconds, evaluate_seconds
     return command.run_train(
-        task, algorithm, preset, steps, seed, out, settings, until_solved, checkpoint_seconds, evaluate_seconds, quiet
+        task, algorithm, preset, steps, seed, out, settings, until_solved, *times, quiet, find_engine(engine, address)
     )
 
 
 @app.command
 def resume(
     run: tyro.conf.Positional[Path],
-    steps: int | None = None,
+    steps: Whole | None = None,
+    restart: Switch = False,
+    trust: Switch = False,
     checkpoint_seconds: float = 60.0,
     evaluate_seconds: float = 120.0,
+    engine: EngineName = "local",
+    address: str | None = None,
     quiet: Switch = False,
 ) -> int:
     """Continue a run exactly where it stopped.
@@ -68,13 +82,18 @@ def resume(
     Args:
         run: Directory of the run.
         steps: Train for this many environment steps in all, instead of what the run was started with.
+        restart: Start over: delete what was trained.
+        trust: Import code that the run names, such as a task in a file of its own.
         checkpoint_seconds: Time between checkpoints.
         evaluate_seconds: Time for playing all elites from fresh starts at the end; `qdpg evaluate` plays the rest.
+        engine: "local", or "ray": on the cores of a cluster (docs/cluster.md). Results do not depend on it.
+        address: HOST:PORT of the cluster that this machine belongs to, or "auto"; by default Ray runs here alone.
         quiet: Print nothing but errors.
     """
     from qdpg.cli import train as command
 
-    return command.run_resume(run, steps, checkpoint_seconds, evaluate_seconds, quiet)
+    times = checkpoint_seconds, evaluate_seconds
+    return command.run_resume(run, steps, restart, trust, *times, quiet, find_engine(engine, address))
 
 
 @app.command
@@ -91,16 +110,19 @@ def show(run: tyro.conf.Positional[Path], as_json: AsJson = False) -> int:
 
 
 @app.command
-def verify(run: tyro.conf.Positional[Path], as_json: AsJson = False) -> int:
+def verify(run: tyro.conf.Positional[Path], trust: Switch = False, as_json: AsJson = False) -> int:
     """Replay every elite from its stored seed; fitness and behaviour must equal the stored ones exactly.
+
+    Also look for files of the run that are damaged or do not belong to it.
 
     Args:
         run: Directory of the run.
+        trust: Import code that the run names, such as a task in a file of its own.
         as_json: Print one JSON object and nothing else.
     """
     from qdpg.cli import verify as command
 
-    return command.run(run, as_json)
+    return command.run(run, as_json, trust)
 
 
 @app.command
@@ -109,7 +131,10 @@ def evaluate(
     episodes: int = 20,
     seed: int = 0,
     seconds: float = float("inf"),
+    trust: Switch = False,
     as_json: AsJson = False,
+    engine: EngineName = "local",
+    address: str | None = None,
     quiet: Switch = False,
 ) -> int:
     """Play every elite from fresh starts: what the collection is worth. What was stopped goes on.
@@ -119,25 +144,35 @@ def evaluate(
         episodes: Episodes of each elite.
         seed: Other seeds give other starts.
         seconds: Begin nothing more after this time; the next call goes on.
+        trust: Import code that the run names, such as a task in a file of its own.
         as_json: Print one JSON object and nothing else.
+        engine: "local", or "ray": on the cores of a cluster (docs/cluster.md). Results do not depend on it.
+        address: HOST:PORT of the cluster that this machine belongs to, or "auto"; by default Ray runs here alone.
         quiet: Print nothing but errors.
     """
     from qdpg.cli import evaluate as command
 
-    return command.run(run, episodes, seed, seconds, as_json, quiet)
+    return command.run(run, episodes, seed, seconds, as_json, quiet, trust, find_engine(engine, address))
 
 
 @app.command
-def plot(run: tyro.conf.Positional[Path], quiet: Switch = False) -> int:
+def plot(
+    run: tyro.conf.Positional[Path],
+    format: Literal["png", "svg", "pdf"] = "png",  # noqa: A002 (as it is called on the command line)
+    trust: Switch = False,
+    quiet: Switch = False,
+) -> int:
     """Draw the grid, the learning curve, the coverage map and the elites' trajectories.
 
     Args:
         run: Directory of the run.
+        format: Of the figures' files.
+        trust: Import code that the run names, such as a task in a file of its own.
         quiet: Print nothing but errors.
     """
     from qdpg.cli import plot as command
 
-    return command.run(run, quiet)
+    return command.run(run, quiet, trust, format)
 
 
 @app.command
@@ -146,16 +181,19 @@ def compare(
     tasks: tuple[str, ...] | None = None,
     algorithms: tuple[str, ...] | None = None,
     seeds: str | None = None,
-    steps: int | None = None,
+    steps: Whole | None = None,
     preset: str | None = None,
     settings: Annotated[tuple[str, ...] | None, tyro.conf.arg(name="set", metavar="KEY=VALUE")] = None,
     jobs: int | None = None,
     threads: int | None = None,
     checkpoint_seconds: float = 60.0,
     evaluate_seconds: float = 120.0,
+    trust: Switch = False,
+    engine: EngineName = "local",
+    address: str | None = None,
     quiet: Switch = False,
 ) -> int:
-    """Run a matrix of tasks, algorithms and seeds, or go on with one; what is left away is as it was begun.
+    """Run a matrix of tasks, algorithms and seeds, or continue one: options that are not given stay as they were.
 
     Args:
         out: Directory of the comparison.
@@ -169,12 +207,15 @@ def compare(
         threads: Cores for each run; by default an equal share.
         checkpoint_seconds: Time between checkpoints of a run.
         evaluate_seconds: Time for playing all elites of a run from fresh starts at its end.
+        trust: Import code that a comparison begun earlier names; what is named here is trusted.
+        engine: "local", or "ray": runs are trained on the nodes of a cluster (docs/cluster.md), their files come here.
+        address: HOST:PORT of the cluster that this machine belongs to, or "auto"; by default Ray runs here alone.
         quiet: Print nothing but errors.
     """
     from qdpg.cli import compare as command
 
-    seconds = checkpoint_seconds, evaluate_seconds
-    return command.run(out, tasks, algorithms, seeds, steps, preset, settings, jobs, threads, *seconds, quiet)
+    rest = (checkpoint_seconds, evaluate_seconds, trust, quiet, find_engine(engine, address))
+    return command.run(out, tasks, algorithms, seeds, steps, preset, settings, jobs, threads, *rest)
 
 
 @app.command
@@ -186,6 +227,7 @@ def adapt(
     starts: Literal["fresh", "own"] = "fresh",
     out: Path | None = None,
     settings: Settings = (),
+    trust: Switch = False,
     as_json: AsJson = False,
     quiet: Switch = False,
 ) -> int:
@@ -200,18 +242,20 @@ def adapt(
             reported; this one is drawn.
         out: Directory for tables and figures; by default adapt/ in the run.
         settings: Settings of the optimisation as KEY=VALUE, such as acquisition=ei; docs/adapt.md has all.
+        trust: Import code that the run names, such as a task in a file of its own.
         as_json: Print one JSON object and nothing else.
         quiet: Print nothing but errors.
     """
     from qdpg.cli import adapt as command
 
-    return command.run(run, trials, goals, seed, starts, out, settings, as_json, quiet)
+    return command.run(run, trials, goals, seed, starts, out, settings, as_json, quiet, trust)
 
 
 @app.command
 def report(
     directories: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="DIR [DIR ...]")],
     out: Path | None = None,
+    format: Literal["png", "svg", "pdf"] = "png",  # noqa: A002 (as it is called on the command line)
     quiet: Switch = False,
 ) -> int:
     """Write tables, figures and one offline page about any set of runs, the paper's numbers beside ours.
@@ -219,11 +263,74 @@ def report(
     Args:
         directories: Directories with runs in them, at any depth.
         out: Directory of the report; by default `report` in the first of the directories.
+        format: Write figures in this format too, besides PNG.
         quiet: Print nothing but errors.
     """
     from qdpg.cli import report as command
 
-    return command.run(directories, out, quiet)
+    return command.run(directories, out, quiet, format)
+
+
+@app.command
+def export(
+    runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN [RUN ...]")],
+    to: Literal["onnx", "npz", "video", "gif"] = "onnx",
+    best: Switch = False,
+    cell: str | None = None,
+    near: str | None = None,
+    everything: Annotated[bool, tyro.conf.arg(name="all"), tyro.conf.FlagCreatePairsOff] = False,
+    fresh: int | None = None,
+    seconds: float = float("inf"),
+    out: Path | None = None,
+    trust: Switch = False,
+    as_json: AsJson = False,
+    quiet: Switch = False,
+) -> int:
+    """Write elites as ONNX or NumPy policies, checked against the player, or film them.
+
+    Args:
+        runs: Directories of runs.
+        to: One file per elite: onnx, npz, video (mp4) or gif.
+        best: The elite that is worth most; so it is if nothing is said.
+        cell: The elite in this cell, such as 3,4.
+        near: The elite whose behaviour is nearest to this, such as 0.5,-0.2.
+        everything: All elites.
+        fresh: Film an episode from the fresh start with this number, instead of the stored episode.
+        seconds: Film no more than this much of an episode.
+        out: Directory for the files; by default export/ in the run.
+        trust: Import code that the runs name, such as a task in a file of its own.
+        as_json: Print one JSON object and nothing else.
+        quiet: Print nothing but errors.
+    """
+    from qdpg.cli import export as command
+
+    return command.run(runs, to, best, cell, near, everything, fresh, seconds, out, as_json, quiet, trust)
+
+
+@app.command
+def explore(
+    runs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="RUN [RUN ...]")],
+    to: Path | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    open_browser: Annotated[bool, tyro.conf.arg(name="open"), tyro.conf.FlagCreatePairsOff] = False,
+    trust: Switch = False,
+    quiet: Switch = False,
+) -> int:
+    """Look at the archive in a browser: click a cell and watch its elite.
+
+    Args:
+        runs: Directories of runs; a run in training is followed.
+        to: Write one page that needs no server, instead of serving.
+        host: Where to listen; on another than this machine's own, the address has a token.
+        port: Where to listen; 0 takes any that is free.
+        open_browser: Open the page in this machine's browser.
+        trust: Import code that the runs name, such as a task in a file of its own.
+        quiet: Print nothing but errors.
+    """
+    from qdpg.cli import explore as command
+
+    return command.run(runs, to, host, port, open_browser, quiet, trust)
 
 
 @app.command
@@ -239,16 +346,46 @@ def algorithms(as_json: AsJson = False) -> int:
 
 
 @app.command
-def tasks(draw: Path | None = None, as_json: AsJson = False) -> int:
-    """List the tasks.
+def settings(
+    algorithm: tyro.conf.Positional[str],
+    task: str | None = None,
+    preset: str = "tuned",
+    settings: Settings = (),
+    as_json: AsJson = False,
+) -> int:
+    """List every setting of an algorithm: its value, where that comes from, and what it means.
 
     Args:
+        algorithm: See `qdpg algorithms`, or module:Class.
+        task: Presets differ by task; by default, what a task gets that they do not know.
+        preset: "tuned" (what works best) or "paper" (the paper's settings).
+        settings: Settings on top, as KEY=VALUE: shows what they change, and which do nothing. Options of the task as
+            task.KEY=VALUE.
+        as_json: Print one JSON object instead.
+    """
+    from qdpg.cli import list_settings as command
+
+    return command.run(algorithm, task, preset, settings, as_json)
+
+
+@app.command
+def tasks(
+    name: tyro.conf.Positional[str | None] = None,
+    settings: Settings = (),
+    draw: Path | None = None,
+    as_json: AsJson = False,
+) -> int:
+    """List the tasks, or say what there is to know about one: its contract, and what its options mean.
+
+    Args:
+        name: A built-in task, gym:ENV_ID, or module:name; by default, all that are built in.
+        settings: Options of that task, as task.KEY=VALUE.
         draw: Also write a picture of each task into this directory.
         as_json: Print one JSON object instead of a table.
     """
     from qdpg.cli import tasks as command
 
-    return command.run(draw, as_json)
+    return command.run(name, settings, draw, as_json)
 
 
 @app.command(name="check-task")
@@ -330,16 +467,39 @@ def main() -> None:
         print(f"qdpg {__version__}")
         sys.exit(0)
     try:
+        if odd := next((word for word in sys.argv[1:] if has_controls(word)), None):
+            raise UserError(f"the argument {odd!r:.60} has characters that control a terminal; leave them out.")
         arguments = join_settings(sys.argv[1:])
-        sys.exit(
-            app.cli(prog="qdpg", description="Train collections of diverse, high-performing policies.", args=arguments)
+        code = app.cli(
+            prog="qdpg", description="Train collections of diverse, high-performing policies.", args=arguments
         )
+        sys.stdout.flush()
     except UserError as error:
-        print(f"qdpg: {error}", file=sys.stderr)
-        sys.exit(2)
+        _end(str(error), 2)
     except DivergedError as error:
-        print(f"qdpg: {error}", file=sys.stderr)
-        sys.exit(3)
+        _end(str(error), 3)
+    except BrokenPipeError:  # whoever read what we print has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except OSError as error:
+        _end(f"{error.filename or 'a file'} cannot be read or written ({error.strerror or error}).", 2)
+    except MemoryError:
+        _end("there is not enough memory; free some, or choose smaller settings.", 2)
     except KeyboardInterrupt:
-        print("qdpg: interrupted", file=sys.stderr)
-        sys.exit(130)
+        _end("interrupted", 130)
+    except Exception as error:
+        if is_out_of_memory(error):
+            _end("there is not enough memory; free some, or choose smaller settings.", 2)
+        raise  # an error in qdpg, or in somebody's own task: where it happened is what they need
+    sys.exit(code)
+
+
+def _end(sentence: str, code: int) -> NoReturn:
+    print(f"qdpg: {printable(sentence)}", file=sys.stderr)
+    sys.exit(code)
+
+
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether a library says in its own words that memory ran out."""
+    words = ("RESOURCE_EXHAUSTED", "Out of memory", "bad_alloc", "Cannot allocate memory", "can't start new thread")
+    return any(word in str(error) for word in words)

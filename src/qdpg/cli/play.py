@@ -7,35 +7,33 @@ from pathlib import Path
 
 import jax
 import numpy as np
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from qdpg.cli.settings import parse_settings, split_settings
-from qdpg.errors import UserError
+from qdpg.cli.settings import read_task_options
 from qdpg.learn.networks import init_population
 from qdpg.play.player import make_player
 from qdpg.play.rollouts import Rollouts, concatenate
+from qdpg.ranges import SEED, Range
 from qdpg.report.episodes import draw_episodes
 from qdpg.report.figures import save_figure
 from qdpg.tasks.registry import file_name, make_task
+from qdpg.terminal import make_console
 
 _AT_ONCE = 16  # episodes between two moves of the progress bar
 
 
 def run(name: str, policies: int, seed: int, out: Path, settings: Sequence[str], quiet: bool) -> int:
     """Play, print a summary, write a picture."""
-    if policies < 1:
-        raise UserError(f"--policies is {policies}, but must be at least 1.")
-    options, others = split_settings(parse_settings(settings))
-    if others:
-        raise UserError(f"--set {next(iter(others))} is not an option of a task; write task.KEY=VALUE.")
+    Range(1, 100_000).check(policies, "--policies")
+    SEED.check(seed, "--seed")
+    options = read_task_options(settings)
     task = make_task(name, **options)
     spec, player = task.spec, make_player(task)
     population = init_population(jax.random.key(seed), policies, (spec.observation_size, 64, 64, spec.action_size))
     seeds = np.random.default_rng(seed).integers(2**31, size=policies)
 
-    console = Console(quiet=quiet)
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    console = make_console(quiet=quiet)
+    columns = TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     played: list[Rollouts] = []
     with Progress(*columns, console=console) as progress:
         bar = progress.add_task(f"{spec.name}: random policies", total=policies)

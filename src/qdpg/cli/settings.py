@@ -1,10 +1,14 @@
-"""`--set key=value`: from words on the command line to fields of a frozen dataclass."""
+"""`--set key=value`: from words on the command line to fields of a frozen dataclass, and back."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.text import Text
 
 from qdpg.errors import UserError
 
@@ -34,6 +38,8 @@ def _parse_value(text: str) -> Any:
         value = json.loads(text)
     except json.JSONDecodeError:
         return tuple(_parse_value(part.strip()) for part in text.split(",")) if "," in text else text
+    if isinstance(value, float) and value.is_integer() and "e" in text.lower():
+        return int(value)  # 1e6 is a whole number too; where a fraction is meant, it is taken as one
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -41,3 +47,30 @@ def split_settings(settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, 
     """Separate `task.*` settings (without the prefix) from all others."""
     task = {key.removeprefix("task."): value for key, value in settings.items() if key.startswith("task.")}
     return task, {key: value for key, value in settings.items() if not key.startswith("task.")}
+
+
+def read_task_options(pairs: Sequence[str]) -> dict[str, Any]:
+    """The options of a task that `--set task.KEY=VALUE` gives.
+
+    Raises:
+        UserError: A pair is malformed, or is not an option of a task.
+    """
+    options, others = split_settings(parse_settings(pairs))
+    if others:
+        raise UserError(f"--set {next(iter(others))} is not an option of a task; write task.KEY=VALUE.")
+    return options
+
+
+def format_value(value: Any) -> str:
+    """Write a value as `--set key=value` takes it."""
+    if isinstance(value, tuple | list):
+        return ",".join(map(format_value, value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def print_setting(console: Console, name: str, value: Any, note: str, meaning: str) -> None:
+    """Print a setting as `--set` takes it, a note beside it, and below it what it means."""
+    line = Text.assemble((name, "bold"), f"={format_value(value)}", (f"  ({note})" if note else "", "dim"))
+    console.print(line)
+    if meaning:
+        console.print(Padding(Text(meaning), (0, 0, 0, 4)))

@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from rich.console import Console
-from rich.table import Table
-
-from qdpg.errors import UserError
-from qdpg.evaluation.words import describe
-from qdpg.report.compatibility import Compatibility, compatibility
-from qdpg.report.words import number, plural
-from qdpg.runs.collection import read_evaluated_about
-from qdpg.runs.run import Run, load_run
-
-_WORK = ("gradients", "physics", "novelty", "memory", "rest")
+from qdpg.runs.run import load_run
+from qdpg.runs.summary import plain, print_words, put_in_words, summarise
 
 
 def run(path: Path, as_json: bool) -> int:
@@ -39,119 +26,5 @@ def run(path: Path, as_json: bool) -> int:
     if as_json:
         print(json.dumps(plain(summary), indent=2, allow_nan=False))
     else:
-        Console().print(_table(path, summary))
+        print_words(str(path), put_in_words(summary))
     return 0
-
-
-def summarise(run: Run) -> dict[str, Any]:
-    """Return what there is to say about a run. Numbers that are not known are NaN.
-
-    Raises:
-        UserError: The run has not finished a generation.
-    """
-    metrics = run.metrics()
-    if not len(metrics.get("steps", ())):
-        raise UserError(f"{run.path} has not finished a generation yet; there is nothing to show.")
-    last = {name: column[-1] for name, column in metrics.items()}
-    evaluations, seconds = run.evaluations(), float(last["seconds"])
-    return {
-        "task": run.config["task"],
-        "algorithm": run.config["algorithm"],
-        "preset": run.config["preset"],
-        "seed": run.config["seed"],
-        "steps": int(last["steps"]),
-        "total_steps": run.config["steps"],
-        "seconds": seconds,
-        "steps_per_second": last["steps"] / seconds if seconds > 0 else math.nan,
-        "generations": int(last["generation"]),
-        "episodes": int(metrics["episodes"].sum()),
-        "cells_filled": int(last["cells"]),
-        "cells": round(last["cells"] / last["coverage"]) if last["coverage"] > 0 else math.nan,
-        "coverage": last["coverage"],
-        "qd_score": last["qd_score"],
-        "best_fitness": last["best_fitness"],
-        "solved_above": run.task.spec.solved,
-        "evaluation": _evaluation(evaluations),
-        "evaluated": read_evaluated_about(run.path / "elites"),
-        "elite_mean_fitness": _last(evaluations.get("elite_mean_fitness", np.array([]))),
-        "time_shares": {
-            kind: last[f"{kind}_seconds"] / seconds for kind in _WORK if f"{kind}_seconds" in last and seconds > 0
-        },
-        "compatibility": _compatibility(run),
-        "versions": run.manifest,
-    }
-
-
-def _evaluation(evaluations: Mapping[str, np.ndarray]) -> dict[str, Any] | None:
-    """The last deterministic evaluation, if there was one."""
-    if not len(evaluations.get("steps", ())):
-        return None
-    scores = {name: evaluations[name][-1] for name in ("best_fitness", "median_fitness")}
-    return {"steps": int(evaluations["steps"][-1]), **scores}
-
-
-def _last(column: np.ndarray) -> float:
-    """The last number of a column that is known; best elites are not replayed at every evaluation."""
-    known = column[np.isfinite(column)]
-    return float(known[-1]) if len(known) else math.nan
-
-
-def _compatibility(run: Run) -> Compatibility | None:
-    """Correlate novelty of states and of solutions over the run's episodes; None if it did not record them."""
-    episodes = run.episodes() if (run.path / "episodes.csv").is_file() else {}
-    if not {"state_novelty", "solution_novelty"} <= episodes.keys():
-        return None
-    later = episodes["generation"] > episodes["generation"].min(initial=np.inf)  # there was nothing to differ from
-    return compatibility(episodes["state_novelty"][later], episodes["solution_novelty"][later])
-
-
-def plain(value: Any) -> Any:
-    """Turn numbers into Python's, and those that JSON lacks into None."""
-    if isinstance(value, Mapping):
-        return {name: plain(item) for name, item in value.items()}
-    value = value.item() if isinstance(value, np.generic) else value
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _table(path: Path, summary: dict[str, Any]) -> Table:
-    table = Table(title=str(path), title_justify="left", show_header=False)
-    table.add_column(style="bold")
-    table.add_column(overflow="fold")
-    for label, text in _rows(summary).items():
-        table.add_row(label, text)
-    return table
-
-
-def _rows(summary: dict[str, Any]) -> dict[str, str]:
-    """Write a summary in words, by label."""
-    solved, evaluation, found = summary["solved_above"], summary["evaluation"], summary["compatibility"]
-    versions = {name: str(version) for name, version in summary["versions"].items() if version is not None}
-    about = [versions.pop(name, "-") for name in ("machine", "started", "seed", "revision")]
-    processor = [versions.pop(name, "") for name in ("cpu", "instruction_sets")]
-    flags = versions.pop("flags", "{}")
-    rows = {
-        "task": summary["task"] + ("" if solved is None else f" (solved above {number(solved)})"),
-        "algorithm": f"{summary['algorithm']}, preset {summary['preset']}, seed {summary['seed']}",
-        "steps": f"{summary['steps']:,} of {summary['total_steps']:,}",
-        "time": f"{number(summary['seconds'])} s, {number(summary['steps_per_second'])} steps/s",
-        "shares of time": ", ".join(f"{kind} {share:.0%}" for kind, share in summary["time_shares"].items()) or "-",
-        "generations": f"{summary['generations']:,}, with {plural(summary['episodes'], 'episode')}",
-        "cells filled": f"{summary['cells_filled']:,} of {number(summary['cells'])} ({summary['coverage']:.1%})",
-        **describe(summary["evaluated"]),
-        "best elite at the last look": number(summary["elite_mean_fitness"]),
-        "stored, optimistic": f"QD score {number(summary['qd_score'])}, best fitness {number(summary['best_fitness'])}",
-        "last population": "not evaluated yet",
-        "compatibility": "not recorded by this algorithm",
-        "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
-        "revision": about[3][:12],
-        "machine": ", ".join(part for part in (about[0], *processor, f"started {about[1]}") if part)
-        + ("" if flags == "{}" else f", flags {flags}"),
-    }
-    if evaluation is not None:
-        best, median = number(evaluation["best_fitness"]), number(evaluation["median_fitness"])
-        rows["last population"] = f"best {best}, median {median}, after {evaluation['steps']:,} steps"
-    if found is not None:
-        pearson, spearman = number(round(found["pearson"], 2)), number(round(found["spearman"], 2))
-        correlations = f"Pearson {pearson}, Spearman {spearman}, over {plural(found['episodes'], 'episode')}"
-        rows["compatibility"] = f"{correlations}\n{found['verdict']}"
-    return rows

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType
 
-from qdpg.algorithms.registry import config_to_json, default_algorithm, footprint, make_algorithm, make_config
 from qdpg.cli.settings import parse_settings, split_settings
-from qdpg.errors import UserError
+from qdpg.cluster.engine import RayEngine
+from qdpg.compiled import cache_compiled_programs
 from qdpg.evaluation.evaluate import evaluate
-from qdpg.evaluation.words import describe
-from qdpg.runs.compiled import cache_compiled_programs
+from qdpg.play.player import Player, open_player
+from qdpg.ranges import check_seconds
 from qdpg.runs.display import ProgressDisplay
-from qdpg.runs.room import check_room
-from qdpg.runs.run import Run, RunConfig, change_steps, create_run, load_run, lock_run
+from qdpg.runs.run import Run, check_steps, create_run, load_run, lock_run
+from qdpg.runs.signals import stop_soon
+from qdpg.runs.software import describe_software, differences
+from qdpg.runs.summary import describe_evaluation
 from qdpg.runs.train import Trainer
-from qdpg.tasks.registry import file_name, make_task
+from qdpg.runs.training import check_room_for, plan_run
+from qdpg.tasks.registry import make_task
 
 
 def run_train(
@@ -32,61 +33,78 @@ def run_train(
     checkpoint_seconds: float,
     evaluate_seconds: float,
     quiet: bool,
+    engine: RayEngine | None = None,
 ) -> int:
     """Start a run, train it, and evaluate its elites."""
-    if steps < 1:
-        raise UserError(f"--steps is {steps}, but must be at least 1.")
-    if not 0 <= seed < 2**31:
-        raise UserError(f"--seed is {seed}, but must be at least 0 and below 2³¹.")
-    algorithm = algorithm or default_algorithm(task)
+    _check_seconds(checkpoint_seconds, evaluate_seconds)
     options, others = split_settings(parse_settings(settings))
-    if until_solved and make_task(task, **options).spec.solved is None:
-        raise UserError(f"--until-solved needs a task that says when it is solved, and {task} does not.")
-    config = make_config(algorithm, preset, task, others)
-    where = out or Path("runs") / f"{file_name(task)}-{algorithm}-{preset}-{seed}"
-    spec = make_task(task, **options).spec
-    check_room(footprint(algorithm, spec, config), where.absolute())
-    make_algorithm(algorithm, spec, config, seed)  # says what does not fit before anything is written
-    settings_of_run = RunConfig(task, options, algorithm, preset, config_to_json(config), seed, steps, until_solved)
-    return _train(create_run(where, settings_of_run), checkpoint_seconds, evaluate_seconds, quiet)
+    where, config = plan_run(task, options, algorithm, preset, others, seed, steps, out, until_solved)
+    with open_player(make_task(task, **config.task_options), engine, _teller(quiet)) as player:
+        return _train(create_run(where, config), checkpoint_seconds, evaluate_seconds, player, quiet)
 
 
-def run_resume(path: Path, steps: int | None, checkpoint_seconds: float, evaluate_seconds: float, quiet: bool) -> int:
+def run_resume(
+    path: Path,
+    steps: int | None,
+    restart: bool,
+    trust: bool,
+    checkpoint_seconds: float,
+    evaluate_seconds: float,
+    quiet: bool,
+    engine: RayEngine | None = None,
+) -> int:
     """Continue a run exactly where it stopped, and evaluate its elites."""
-    run = load_run(path)
+    _check_seconds(checkpoint_seconds, evaluate_seconds)
     if steps is not None:
-        run = change_steps(run, steps)
-    return _train(run, checkpoint_seconds, evaluate_seconds, quiet)
+        check_steps(steps)
+    run = load_run(path, trust)
+    check_room_for(run)
+    with open_player(run.task, engine, _teller(quiet)) as player:
+        return _train(run, checkpoint_seconds, evaluate_seconds, player, quiet, steps, restart)
 
 
-def _train(run: Run, checkpoint_seconds: float, evaluate_seconds: float, quiet: bool) -> int:
+def _teller(quiet: bool) -> Callable[[str], None]:
+    return (lambda sentence: None) if quiet else print
+
+
+def _check_seconds(checkpoint_seconds: float, evaluate_seconds: float) -> None:
+    check_seconds(checkpoint_seconds, "--checkpoint-seconds")
+    check_seconds(evaluate_seconds, "--evaluate-seconds")
+
+
+def _train(
+    run: Run,
+    checkpoint_seconds: float,
+    evaluate_seconds: float,
+    player: Player,
+    quiet: bool,
+    steps: int | None = None,
+    restart: bool = False,
+) -> int:
     cache_compiled_programs()
     settings = run.settings
-    received: list[int] = []
-
-    def stop_soon(number: int, frame: FrameType | None) -> None:
-        if received:  # asked twice: do not wait for the checkpoint
-            raise KeyboardInterrupt
-        received.append(number)
-
-    with lock_run(run), ProgressDisplay(f"{settings.task} {settings.algorithm}", settings.steps, quiet) as display:
-        previous = {number: signal.signal(number, stop_soon) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            trainer = Trainer(run, display, checkpoint_seconds)
-            trainer.train(stop=lambda: bool(received))
-            algorithm, elites = trainer.algorithm, trainer.algorithm.elites
-            display.say(
-                f"{'solved' if trainer.is_solved else 'stopped' if received else 'done'}: {algorithm.steps:,} steps in "
-                f"{trainer.seconds:,.0f} s, {len(elites)} of {elites.archive.cells} cells, best stored fitness "
-                f"{elites.best_fitness:.1f}"
-            )
-            if not received and evaluate_seconds > 0 and len(elites):
-                display.say(f"playing {len(elites)} elites from fresh starts")
-                found = evaluate(run, seconds=evaluate_seconds, stop=lambda: bool(received))
-                for label, text in describe(found.summary).items():
-                    display.say(f"{label}: {text}")
-        finally:
-            for number, handler in previous.items():
-                signal.signal(number, handler)
+    total = settings.steps if steps is None else check_steps(steps)
+    with (
+        lock_run(run),
+        ProgressDisplay(f"{settings.task} {settings.algorithm}", total, quiet) as display,
+        stop_soon() as received,
+    ):
+        if changed := differences(run.manifest, describe_software()):
+            display.say(f"not the same bits as before are to be expected: {'; '.join(changed)}")
+        trainer = Trainer(run, display, checkpoint_seconds, steps, restart, player)
+        trainer.train(stop=lambda: bool(received))
+        display.end()
+        algorithm, elites = trainer.algorithm, trainer.algorithm.elites
+        display.say(
+            f"{'solved' if trainer.is_solved else 'stopped' if received else 'done'}: {algorithm.steps:,} steps in "
+            f"{trainer.seconds:,.0f} s, {len(elites)} of {elites.archive.cells} cells, best stored fitness "
+            f"{elites.best_fitness:.1f}"
+        )
+        if not received and evaluate_seconds > 0 and len(elites):
+            display.say(f"playing {len(elites)} elites from fresh starts")
+            trained = load_run(run.path, run.is_trusted)
+            found = evaluate(trained, seconds=evaluate_seconds, stop=lambda: bool(received), player=player)
+            for label, text in describe_evaluation(found.summary).items():
+                display.say(f"{label}: {text}")
         display.say(f"run: {run.path}" + (f"  (continue with: qdpg resume {run.path})" if received else ""))
     return 128 + received[0] if received else 0

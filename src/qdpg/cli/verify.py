@@ -7,17 +7,21 @@ from pathlib import Path
 
 import jax
 import numpy as np
-from rich.console import Console
 
+from qdpg.compiled import cache_compiled_programs
 from qdpg.errors import UserError
 from qdpg.play.player import make_player
 from qdpg.runs.run import load_run
-from qdpg.version import __version__
+from qdpg.runs.software import describe_software, differences
+from qdpg.runs.ties import find_problems, find_strangers
+from qdpg.terminal import make_console
 
 
-def run(path: Path, as_json: bool) -> int:
-    """Replay, compare, print; 0 if every elite is exactly what it is said to be, else 1."""
-    found = load_run(path)
+def run(path: Path, as_json: bool, trust: bool = False) -> int:
+    """Replay, compare, print; 0 if every elite is exactly what it is said to be and all files belong, else 1."""
+    cache_compiled_programs()
+    found = load_run(path, trust)
+    problems, strangers = find_problems(path, found.ties), find_strangers(path)
     elites = found.elites
     if not len(elites):
         raise UserError(f"{path} has no elites to verify.")
@@ -34,6 +38,8 @@ def run(path: Path, as_json: bool) -> int:
         "exact": len(elites) - len(wrong),
         "largest_fitness_difference": float(np.abs(played.fitness - fitness).max()),
         "largest_behaviour_difference": float(np.abs(played.behaviours - behaviours).max()),
+        "problems": problems,
+        "strangers": strangers,
         "different": [
             {
                 "cell": int(elites.cells_index[row]),
@@ -45,25 +51,18 @@ def run(path: Path, as_json: bool) -> int:
     }
     if as_json:
         print(json.dumps(result))
-        return 1 if len(wrong) else 0
-    console = Console(highlight=False)
+        return 1 if len(wrong) or problems else 0
+    console = make_console()
+    for problem in problems:
+        console.print(problem, soft_wrap=True)
+    if strangers:
+        console.print(f"not made by qdpg: {', '.join(strangers)}", soft_wrap=True)
     if not len(wrong):
         console.print(f"all {len(elites)} elites replay exactly: fitness and behaviour equal the stored ones.")
-        return 0
+        return 1 if problems else 0
     console.print(
         f"{len(wrong)} of {len(elites)} elites do not replay exactly (cells {elites.cells_index[wrong].tolist()})."
     )
-    changed = [
-        f"{name} {found.manifest[name]} then, {now} now"
-        for name, now in (("qdpg", __version__), *((n, _version(n)) for n in ("mujoco", "jax", "numpy")))
-        if found.manifest.get(name) != now
-    ]
-    if changed:
-        console.print(f"versions differ: {'; '.join(changed)}")
+    if changed := differences(found.manifest, describe_software()):
+        console.print(f"versions or machine differ: {'; '.join(changed)}")
     return 1
-
-
-def _version(name: str) -> str:
-    from importlib.metadata import version
-
-    return version(name)

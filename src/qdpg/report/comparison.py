@@ -26,15 +26,18 @@ CORRECTED = (
     "Own cell: share of these episodes that end in the cell that the elite was stored for."
 )
 FINAL = (
-    "Final performance: the best fitness in the last deterministic evaluation of the current population. This is what "
-    "the paper describes: the current population is evaluated every 5,000 (point-maze) or 150,000 steps (ants), "
-    "deterministically, and the best agent counts. It is the best of several episodes, so it is optimistic. In a run "
-    "it is the last best_fitness of evaluations.csv; the population is what the algorithm proposed last."
+    "Final performance: the best fitness in the last deterministic evaluation of the current population. It is the "
+    "best of several episodes, so it is optimistic. In a run it is the last best_fitness of evaluations.csv; the "
+    "population is what the algorithm proposed last."
 )
 STORED = (
     "Stored: the best fitness in the collection, as it was stored (last best_fitness of metrics.csv). It is "
-    "optimistic, since it is the best of many. If the paper's population is its whole grid, which its ±0 on point-maze "
-    "suggests, this column is the one to compare with the paper's."
+    "optimistic, since it is the best of many."
+)
+DESCRIBED = (
+    "Final performance is what the paper describes: the current population is evaluated every 5,000 (point-maze) or "
+    "150,000 steps (ants), deterministically, and the best agent counts. If its population is its whole grid, which "
+    "its ±0 on point-maze suggests, the stored values are the ones to compare with the paper's."
 )
 NOT_EVALUATED = "Runs that were not evaluated have a dash; `qdpg evaluate RUN` does it."
 SCORES = {
@@ -84,6 +87,8 @@ def final_performance(task: TaskResults) -> Table:
             f"Solved: runs in which, at two successive looks, the best elite's mean over 20 fixed fresh starts that it "
             f"was not chosen by reached {number(task.spec.solved)}."
         )
+    if any(not variant.is_finished for variant in task.variants):
+        notes.append("Not finished: runs that were interrupted, as far as they came.")
     if any(not np.isfinite(variant.scores("evaluated_best")).all() for variant in task.variants):
         notes.append(NOT_EVALUATED)
     if any(not np.isfinite(variant.scores("final")).all() for variant in task.variants):
@@ -95,8 +100,8 @@ def final_performance(task: TaskResults) -> Table:
 
 def _notes_on_paper(task: TaskResults) -> list[str]:
     if not task.is_papers:
-        return ["The paper has no such task, so there are no numbers to compare with."]
-    notes = []
+        return []
+    notes = [DESCRIBED]
     reduced = sum(is_reduced(task, variant) for variant in task.variants)
     if reduced:
         notes.append(
@@ -118,13 +123,16 @@ def _notes_on_paper(task: TaskResults) -> list[str]:
 def is_reduced(task: TaskResults, variant: Variant) -> bool:
     """Whether steps or seeds are not the paper's."""
     return task.is_papers and (
-        len(variant.results) != paper.SEEDS or variant.budget != paper.STEPS[task.name] or variant.until_solved
+        len(variant.results) != paper.SEEDS
+        or variant.budget != paper.STEPS[task.name]
+        or variant.until_solved
+        or not variant.is_finished
     )
 
 
 def differences(task: TaskResults, variant: Variant) -> list[str]:
     """In what a row differs from the paper's experiment, in words."""
-    found = []
+    found = [] if variant.is_finished else ["not finished"]
     if variant.budget != paper.STEPS[task.name]:
         found.append(f"{variant.budget:,} steps, not {paper.STEPS[task.name]:,}")
     if variant.until_solved:
@@ -166,7 +174,7 @@ def steps_to_goal(task: TaskResults) -> Table | None:
     notes = [
         f"Steps until solved: until the second of two successive looks at which the best elite's mean over 20 fixed "
         f"fresh starts, that it was not chosen by, was {number(task.spec.solved)} or better. Medians over seeds, in "
-        "which a run that never got there counts as infinite (∞). The paper counts until its population does.",
+        "which a run that never got there counts as infinite (∞).",
         f"Ratio: to {ours.label}; not known where that never gets there."
         if ours
         else "Ratio: not known without qd-pg.",

@@ -7,12 +7,17 @@ says the paper, a positive correlation between the two sides is enough; `compati
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from scipy.stats import rankdata
+
+from qdpg.later import later
+
+if TYPE_CHECKING:
+    import jax
+    import jax.numpy as jnp
+else:
+    jax, jnp = later("jax"), later("jax.numpy")
 
 ENOUGH = 10  # episodes below which a correlation says nothing
 STRONG, WEAK = 0.5, 0.1  # least correlations that are called so
@@ -69,9 +74,17 @@ def compatibility(state_novelty: np.ndarray, solution_novelty: np.ndarray) -> Co
     pairs = pairs[:, np.isfinite(pairs).all(axis=0)]
     episodes = pairs.shape[1]
     varied = episodes > 0 and bool((np.ptp(pairs, axis=1) > 1e-12 * np.abs(pairs).max(axis=1)).all())
-    pearson, spearman = (_correlate(pairs), _correlate(rankdata(pairs, axis=1))) if varied else (np.nan, np.nan)
+    pearson, spearman = np.nan, np.nan
+    if varied:
+        pearson, spearman = _correlate(pairs), _correlate(np.stack([_ranks(row) for row in pairs]))
     verdict = _verdict(pearson, spearman, episodes)
     return Compatibility(pearson=pearson, spearman=spearman, episodes=episodes, verdict=verdict)
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """The rank of each value, [E], from 1; equal ones share the mean of theirs."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(count) - (count - 1) / 2)[place]
 
 
 def _correlate(pairs: np.ndarray) -> float:
@@ -97,4 +110,4 @@ def _verdict(pearson: float, spearman: float, episodes: int) -> str:
         return f"Weak: {why}."
     if least <= -chance and most < chance:
         return "Negative: solutions that visit novel states are less novel, so ψ and ξ do not fit together."
-    return "None: the novelty of the visited states says nothing about the novelty of the solution."
+    return "No correlation: the novelty of the visited states says nothing about the novelty of the solution."

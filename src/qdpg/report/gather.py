@@ -12,19 +12,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from qdpg.algorithms.registry import ALGORITHMS, config_to_json, make_config
-from qdpg.errors import UserError
+from qdpg.errors import DamagedError, UserError
 from qdpg.options import flatten_options
 from qdpg.report import paper
 from qdpg.report.result import Result, read_result
 from qdpg.report.words import plural
+from qdpg.runs.files import read_json
 from qdpg.runs.run import load_run
-from qdpg.tasks.registry import make_task
+from qdpg.tasks.registry import BUILT_IN, foreign_code, make_task
 from qdpg.tasks.task import TaskSpec
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Finished runs that differ in nothing but their seeds: one row of a table, one curve of a figure."""
+    """Runs that differ in nothing but their seeds: one row of a table, one curve of a figure."""
 
     label: str
     algorithm: str
@@ -33,6 +34,7 @@ class Variant:
     budget: int  # environment steps that were asked for
     until_solved: bool
     results: tuple[Result, ...]  # by seed
+    is_finished: bool = True  # otherwise they were interrupted, and are shown as far as they came
 
     def scores(self, name: str) -> np.ndarray:
         """An attribute of all results, [n]."""
@@ -58,7 +60,7 @@ class TaskResults:
 
 
 class Failure(NamedTuple):
-    """A run that `qdpg compare` could not finish."""
+    """A run that `qdpg compare` could not finish, or that cannot be read."""
 
     run: str
     error: str
@@ -79,7 +81,7 @@ def gather(directories: Sequence[Path]) -> Findings:
     """Read all runs beneath `directories`.
 
     Raises:
-        UserError: A directory is not there, a run cannot be read, or there is no finished run.
+        UserError: A directory is not there, or no run beneath can be shown.
     """
     found: dict[Path, str] = {}
     failures: list[Failure] = []
@@ -99,16 +101,15 @@ def gather(directories: Sequence[Path]) -> Findings:
                 comparisons.append(_read(path, "compare.json"))
     if not found:
         raise UserError(f"there are no runs beneath {', '.join(map(str, directories))}; train some first.")
-    results = tuple(read_result(_load(path, name), name) for path, name in found.items())
-    finished = [result for result in results if result.is_finished]
-    if not finished:
-        raise UserError(
-            f"none of the {plural(len(results), 'run')} beneath {', '.join(map(str, directories))} is finished; "
-            "continue them with `qdpg resume` or `qdpg compare`."
-            if len(results) > 1
-            else f"the only run beneath {', '.join(map(str, directories))} is not finished; continue it first."
-        )
-    tasks, twins = _group(finished)
+    opened = [_open(path, name) for path, name in found.items()]
+    failures += [each for each in opened if isinstance(each, Failure)]
+    results = tuple(each for each in opened if isinstance(each, Result))
+    shown = [result for result in results if result.is_shown]
+    if not shown:
+        where = ", ".join(map(str, directories))
+        unreadable = f" The first that cannot be read: {failures[0].error}" if failures else ""
+        raise UserError(f"none of the {plural(len(found), 'run')} beneath {where} has saved anything yet.{unreadable}")
+    tasks, twins = _group(shown)
     return Findings(tasks, results, twins, tuple(failures), tuple(comparisons))
 
 
@@ -125,19 +126,26 @@ def _walk(directory: Path) -> list[tuple[Path, set[str]]]:
 def _read(directory: Path, name: str, entry: str | None = None) -> Any:
     """Read what `qdpg compare` wrote."""
     try:
-        data = json.loads((directory / name).read_text())
+        data = read_json(directory / name)
         if entry is None:
-            return dict(data)
+            return data
         return [{"run": str(item["run"]), "error": str(item["error"])} for item in data[entry]]
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise UserError(f"{directory / name} cannot be read: {type(error).__name__}: {error}.") from error
+    except (TypeError, KeyError) as error:
+        raise DamagedError(f"{directory / name} is damaged: {type(error).__name__}: {error}.") from error
 
 
-def _load(path: Path, name: str) -> Any:
+def _open(path: Path, name: str) -> Result | Failure:
+    """Read a run with all that figures need; one that cannot be read must not stop the report about the others."""
     try:
-        return load_run(path)
+        run = load_run(path)
+        _ = run.spec  # says what is wrong with its task
+        result = read_result(run, name)
+        if result.is_shown:
+            _ = run.elites
+            run.check_log("episodes")
     except UserError as error:
-        raise UserError(f"run {name} cannot be read: {error}") from error
+        return Failure(name, f"cannot be read: {error}")
+    return result
 
 
 class _Key(NamedTuple):
@@ -148,6 +156,7 @@ class _Key(NamedTuple):
     config: str  # all settings, as JSON
     budget: int
     until_solved: bool
+    is_finished: bool
 
 
 def _group(results: Sequence[Result]) -> tuple[tuple[TaskResults, ...], tuple[tuple[Result, Result], ...]]:
@@ -156,17 +165,18 @@ def _group(results: Sequence[Result]) -> tuple[tuple[TaskResults, ...], tuple[tu
     for result in results:
         config = result.run.config
         settings = json.dumps(flatten_options(config["config"]), sort_keys=True)
-        key = _Key(config["algorithm"], config["preset"], settings, config["steps"], config["until_solved"])
+        asked = config["steps"], config["until_solved"]
+        key = _Key(config["algorithm"], config["preset"], settings, *asked, result.is_finished)
         seeds = by_task.setdefault((config["task"], _options(result)), {}).setdefault(key, {})
         twin = seeds.setdefault(config["seed"], result)
         if twin is not result:  # the same run again would only feign certainty
             twins.append((result, twin))
     tasks = []
     for (name, options), rows in sorted(by_task.items(), key=lambda item: (_task_order(item[0][0]), item[0])):
-        task = next(iter(next(iter(rows.values())).values())).run.task
+        spec = next(iter(next(iter(rows.values())).values())).run.spec
         title = name + (f" with {options}" if options else "")
         is_papers = name in paper.STEPS and not options
-        tasks.append(TaskResults(title, name, is_papers, task.spec, _variants(name, rows)))
+        tasks.append(TaskResults(title, name, is_papers, spec, _variants(name, rows)))
     return tuple(tasks), tuple(twins)
 
 
@@ -184,6 +194,7 @@ def _variants(task: str, rows: dict[_Key, dict[int, Result]]) -> tuple[Variant, 
             key.budget,
             key.until_solved,
             tuple(result for _, result in sorted(rows[key].items())),
+            key.is_finished,
         )
         for key in order
     )
@@ -203,13 +214,19 @@ def _label(key: _Key, same: Sequence[_Key]) -> str:
         told.append(f"{key.budget:,} steps")
     if len({other.until_solved for other in same}) > 1:
         told.append("until solved" if key.until_solved else "to the end")
+    if not key.is_finished:
+        told.append("not finished")
     return key.algorithm + (f" ({', '.join(told)})" if told else "")
 
 
 def _changes(key: _Key, task: str) -> dict[str, Any]:
     """Settings in which a row differs from its preset as it is now."""
+    if foreign_code(key.algorithm):  # a report imports nothing that a run names
+        return {}
     try:
-        usual = config_to_json(make_config(key.algorithm, key.preset, task, {}))
+        if task not in BUILT_IN:
+            return {}  # its preset follows from its spec, and that from code that a report does not run
+        usual = config_to_json(make_config(key.algorithm, key.preset, make_task(task).spec, {}))
         preset = json.loads(json.dumps(flatten_options(usual)))
     except UserError:  # an algorithm or preset that this version does not have
         return {}
@@ -222,7 +239,7 @@ def _options(result: Result) -> str:
     config = result.run.config
     options = dict(sorted(config["task_options"].items()))
     try:
-        default = make_task(config["task"])
+        default = None if foreign_code(config["task"]) else make_task(config["task"])
     except UserError:  # a task that must be told something
         default = None
     return ", ".join(

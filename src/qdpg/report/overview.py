@@ -57,23 +57,28 @@ def pooled_scores(tasks: Sequence[TaskResults]) -> Table | None:
     return Table("all-tasks", "All tasks together", columns, rows, records, notes, frozenset({"tasks"}))
 
 
-def components(used: set[str]) -> Table:
-    """Table 4: what each algorithm consists of.
+def components(used: set[str], is_papers: bool = True) -> Table | None:
+    """Table 4: what each algorithm consists of; None if there is nothing to say.
 
     Args:
         used: Algorithms that are in the report.
+        is_papers: Whether it is about a task of the paper: then those are listed too that did not run.
     """
+    listed = {name: entry for name, entry in ALGORITHMS.items() if is_papers or name in used}
+    if not listed:
+        return None
     rows = [
         [name, entry.title, *("✓" if getattr(entry, part) else "·" for part in _PARTS), "yes" if name in used else "-"]
-        for name, entry in ALGORITHMS.items()
+        for name, entry in listed.items()
     ]
     records: list[dict[str, Any]] = [
-        {"algorithm": name, **entry.summary(), "in_report": name in used} for name, entry in ALGORITHMS.items()
+        {"algorithm": name, **entry.summary(), "in_report": name in used} for name, entry in listed.items()
     ]
     columns = ["algorithm", "what it is", *_PARTS.values(), "in this report"]
     notes = ["Collection: whether the method optimises for a collection of policies rather than for one."]
     words = frozenset({"what it is"})
-    return Table("components", "Table 4: components of the algorithms", columns, rows, records, notes, words)
+    title = "Table 4: components of the algorithms" if is_papers else "Components of the algorithms"
+    return Table("components", title, columns, rows, records, notes, words)
 
 
 def list_runs(findings: Findings) -> Table:
@@ -83,7 +88,8 @@ def list_runs(findings: Findings) -> Table:
     for result in findings.results:
         config, manifest = result.run.config, result.run.manifest
         if not result.is_finished:
-            state = f"NOT FINISHED, left out of all tables and figures: {result.steps:,} of {config['steps']:,} steps"
+            how = "in a row of its own" if result.is_shown else "left out, nothing was saved"
+            state = f"NOT FINISHED, {how}: {result.steps:,} of {config['steps']:,} steps"
         elif id(result) in twins:
             state = f"left out: same settings and seed as {twins[id(result)].name}"
         else:
@@ -110,13 +116,13 @@ def list_runs(findings: Findings) -> Table:
     notes = []
     if unfinished:
         is_or_are = "is" if unfinished == 1 else "are"
-        notes.append(f"{plural(unfinished, 'run')} {is_or_are} not finished and left out of all tables and figures.")
+        notes.append(f"{plural(unfinished, 'run')} {is_or_are} not finished, and shown as far as they came.")
     words = frozenset({"task", "algorithm", "preset", "state", "qdpg", "machine", "started"})
     return Table("runs", "Runs", columns, rows, records, notes, words)
 
 
 def list_failures(failures: Sequence[Failure]) -> Table | None:
-    """Runs that `qdpg compare` could not finish, with their errors; None if there are none."""
+    """Runs that `qdpg compare` could not finish, or that cannot be read, with their errors; None if there are none."""
     if not failures:
         return None
     rows = [[failure.run, " ".join(failure.error.split())] for failure in failures]

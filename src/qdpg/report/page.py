@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from qdpg.report.tables import Table, escape_markdown, to_html, to_markdown
@@ -66,11 +66,12 @@ _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: the name of its file, what it shows, and its PNG."""
+    """A figure: the name of its file, what it shows, its PNG, and other formats by their endings."""
 
     name: str
     caption: str
     png: bytes
+    others: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from qdpg.errors import UserError
-from qdpg.runs.collection import read_evaluated_about
-from qdpg.runs.looks import steps_to_solved
+from qdpg.runs.evaluated import ABOUT, read_evaluated_about
 from qdpg.runs.run import Run
+from qdpg.runs.solved import steps_to_solved
+from qdpg.runs.ties import check_elites
 
 _METRICS = ("steps", "seconds", "coverage", "qd_score", "best_fitness")
 _EVALUATIONS = ("steps", "best_fitness", "elite_mean_fitness")
@@ -37,6 +38,11 @@ class Result:
         """Whether it played all its steps, or solved the task if it was to go on until then."""
         is_solved = self.run.config["until_solved"] and np.isfinite(self.steps_to_solved)
         return bool(self.metrics) and (self.steps >= self.run.config["steps"] or is_solved)
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether there is something to show: it is finished, or was interrupted after it had saved."""
+        return self.is_finished or (bool(self.metrics) and (self.run.path / "elites" / ABOUT).exists())
 
     @property
     def final(self) -> float:
@@ -105,7 +111,7 @@ class Result:
         """Steps until the task was solved: see `steps_to_solved`."""
         empty = np.array([])
         steps, means = (self.evaluations.get(name, empty) for name in ("steps", "elite_mean_fitness"))
-        return steps_to_solved(steps, means, self.run.task.spec.solved)
+        return steps_to_solved(steps, means, self.run.spec.solved)
 
 
 def read_result(run: Run, name: str) -> Result:
@@ -116,13 +122,14 @@ def read_result(run: Run, name: str) -> Result:
     """
     if not (run.path / "metrics.csv").exists() and not (run.path / "checkpoints").exists():
         return Result(run, name, {}, {})  # it has only just been started
+    check_elites(run.path, run.ties)
     metrics, evaluations = run.metrics(), run.evaluations()
     _check(metrics, _METRICS, run.path / "metrics.csv")
     if evaluations:
         _check(evaluations, _EVALUATIONS, run.path / "evaluations.csv")
     if not len(metrics["steps"]):
         return Result(run, name, {}, {})
-    if not evaluations and metrics["steps"][-1] >= run.task.spec.evaluate_every:
+    if not evaluations and metrics["steps"][-1] >= run.spec.evaluate_every:
         raise UserError(f"{run.path / 'evaluations.csv'} is missing; restore the file or leave the run out.")
     return Result(run, name, metrics, evaluations)
 

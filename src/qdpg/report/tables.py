@@ -50,6 +50,8 @@ def to_csv(table: Table) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(("=", "@", "+", "-", "\t", "\r")):
+        return f"'{value}"  # a spreadsheet would take it for a formula
     return "" if value is None or (isinstance(value, float) and math.isnan(value)) else value
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from qdpg.report.comparison import (
     steps_to_goal,
 )
 from qdpg.report.curves import QUANTITIES, draw_curves
+from qdpg.report.figures import FigureFormat, render
 from qdpg.report.gather import Findings, TaskResults, gather
 from qdpg.report.overview import components, list_failures, list_runs, pooled_scores
 from qdpg.report.page import Picture, Section, to_page, to_text
@@ -31,7 +31,12 @@ from qdpg.runs.files import write_bytes
 TITLE = "Quality-diversity policy gradients: results"
 
 
-def write_report(directories: Sequence[Path], out: Path, say: Callable[[str], None] = lambda sentence: None) -> Path:
+def write_report(
+    directories: Sequence[Path],
+    out: Path,
+    say: Callable[[str], None] = lambda sentence: None,
+    formats: Sequence[FigureFormat] = (),
+) -> Path:
     """Write the report about all runs beneath `directories` into `out` and return the path of the page.
 
     Nothing is written before everything has been computed.
@@ -40,12 +45,13 @@ def write_report(directories: Sequence[Path], out: Path, say: Callable[[str], No
         directories: Where to look for runs.
         out: Gets `report.html`, `report.md`, `tables/` and `figures/`.
         say: Is told what is being done.
+        formats: Besides PNG, write figures in these formats.
 
     Raises:
         UserError: There is nothing to report, a run cannot be read, or `out` cannot be written.
     """
     findings = gather(directories)
-    sections = [_task_section(task, say) for task in findings.tasks]
+    sections = [_task_section(task, say, formats) for task in findings.tasks]
     sections.append(_last_section(findings))
     paragraphs = _introduction(findings)
     files = {"report.html": to_page(TITLE, paragraphs, sections).encode()}
@@ -56,6 +62,7 @@ def write_report(directories: Sequence[Path], out: Path, say: Callable[[str], No
                 files[f"tables/{item.name}.csv"] = to_csv(item).encode()
             else:
                 files[f"figures/{item.name}.png"] = item.png
+                files |= {f"figures/{item.name}.{ending}": content for ending, content in item.others.items()}
     try:
         for name, content in files.items():
             write_bytes(out / name, content)
@@ -65,13 +72,20 @@ def write_report(directories: Sequence[Path], out: Path, say: Callable[[str], No
 
 
 def _introduction(findings: Findings) -> list[str]:
-    finished = sum(len(variant.results) for task in findings.tasks for variant in task.variants)
-    tasks, left_out = plural(len(findings.tasks), "task"), len(findings.results) - finished
-    paragraphs = [f"{plural(finished, 'finished run')} of {tasks}: {', '.join(t.title for t in findings.tasks)}."]
+    variants = [variant for task in findings.tasks for variant in task.variants]
+    finished, interrupted = (
+        sum(len(variant.results) for variant in variants if variant.is_finished == wanted) for wanted in (True, False)
+    )
+    tasks, left_out = plural(len(findings.tasks), "task"), len(findings.results) - finished - interrupted
+    also = f" and {plural(interrupted, 'interrupted one')}" if interrupted else ""
+    titles = ", ".join(task.title for task in findings.tasks)
+    paragraphs = [f"{plural(finished, 'finished run')}{also} of {tasks}: {titles}."]
     if left_out:
         paragraphs[0] += f" {plural(left_out, 'run')} left out; the list of runs says why."
     if findings.failures:
-        paragraphs[0] += f" {plural(len(findings.failures), 'run')} failed; the errors are listed."
+        paragraphs[0] += f" {plural(len(findings.failures), 'run')} failed or cannot be read; the errors are listed."
+    if not any(task.is_papers for task in findings.tasks):
+        return paragraphs
     paragraphs.append(
         "The paper: Pierrot, Macé et al., Diversity Policy Gradient for Sample Efficient Quality-Diversity "
         "Optimization, GECCO 2022. Its numbers are those of its Tables 1 and 2: medians ± half the interquartile range "
@@ -80,7 +94,7 @@ def _introduction(findings: Findings) -> list[str]:
     return paragraphs
 
 
-def _task_section(task: TaskResults, say: Callable[[str], None]) -> Section:
+def _task_section(task: TaskResults, say: Callable[[str], None], formats: Sequence[FigureFormat]) -> Section:
     """Everything about one task."""
     tables = [final_performance(task), steps_to_goal(task), interquartile_means(task), resources(task)]
     prefix = re.sub(r"[^a-z0-9.]+", "-", task.title.lower()).strip("-")
@@ -96,7 +110,12 @@ def _task_section(task: TaskResults, say: Callable[[str], None]) -> Section:
     drawn["coverage-maps"] = (caption, draw_coverage_maps(task))
     caption = f"Final grids: the elites' fitness by cell, {chosen}; single-policy methods have one cell."
     drawn["final-grids"] = (caption, draw_final_grids(task))
-    pictures = {name: Picture(f"{prefix}-{name}", caption, _png(figure)) for name, (caption, figure) in drawn.items()}
+    pictures = {
+        name: Picture(
+            f"{prefix}-{name}", caption, render(figure, "png"), {each: render(figure, each) for each in formats}
+        )
+        for name, (caption, figure) in drawn.items()
+    }
     first, second, means, costs = (t and _renamed(t, f"{prefix}-{t.name}") for t in tables)
     items = [first, *(pictures[f"curves-{q.name}"] for q in QUANTITIES), second, means]
     items += [pictures["coverage-maps"], pictures["final-grids"], costs]
@@ -136,7 +155,8 @@ def _curve_caption(task: TaskResults, label: str) -> str:
 def _last_section(findings: Findings) -> Section:
     """What is about all tasks or none."""
     used = {variant.algorithm for task in findings.tasks for variant in task.variants}
-    tables = [pooled_scores(findings.tasks), components(used), list_failures(findings.failures), list_runs(findings)]
+    about = components(used, any(task.is_papers for task in findings.tasks))
+    tables = [pooled_scores(findings.tasks), about, list_failures(findings.failures), list_runs(findings)]
     paragraphs = []
     for asked in findings.comparisons:
         told = {name: value for name, value in asked.items() if name not in ("format", "versions", "started")}
@@ -148,9 +168,3 @@ def _last_section(findings: Findings) -> Section:
 
 def _renamed(table: Table, name: str) -> Table:
     return Table(name, table.title, table.columns, table.rows, table.records, table.notes, table.words)
-
-
-def _png(figure: Figure) -> bytes:
-    content = io.BytesIO()
-    figure.savefig(content, format="png")
-    return content.getvalue()
