@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 FIRST  := runs/first
 
-.PHONY: run test golden mutants lint types venv figures lock clean
+.PHONY: run test golden slow attack mutants lint types venv figures docs docs-serve lock clean
 
 run: venv  ## set up, then do the main job
 	test -e $(FIRST) && $(BIN)/qdpg resume $(FIRST) || $(BIN)/qdpg train point-maze --until-solved --steps 200000 --out $(FIRST)
@@ -14,33 +14,52 @@ run: venv  ## set up, then do the main job
 test: lint types  ## set up, then lint, types and tests
 	$(BIN)/python -m pytest
 
-golden: venv  ## every algorithm, preset and task of the paper does what it did, and other tests that take minutes
-	$(BIN)/python -m pytest -m "golden or slow"
+golden: venv  ## every algorithm, preset and task of the paper does what it did
+	$(BIN)/python -m pytest -m golden
+
+slow: venv  ## tests that take minutes: clusters, browsers, kills, long trainings
+	$(BIN)/python -m pytest -m slow
+
+attack: venv  ## kills, damaged files, odd command lines and settings, full disks …: `make attack SEED=1`; goes on where it was
+	$(BIN)/python tests/attack --seed $(or $(SEED),0) --out runs/attack
+	$(BIN)/python -m pytest -m slow tests/runs/test_ray_train.py tests/matrix/test_ray_compare.py  # nodes, actors, drivers
 
 mutants: venv  ## errors put into QD-PG on purpose: each must be noticed by the tests named beside it
 	$(BIN)/python tests/mutants.py
 
 lint: venv
-	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples tools
+	$(BIN)/ruff format --check src tests benchmarks examples tools
 
 types: venv
 	$(BIN)/mypy
 
 venv: $(VENV)/installed
 
-# Installed once per content of the lock and of pyproject.toml.
+# Installed once per content of the lock and of pyproject.toml. The lock is complete, hence no dependencies beside it: viser
+# declares that it wants rich < 15 and websockets < 17, but works with those in the lock, as the tests show.
 $(VENV)/installed: requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
 figures: venv  ## the pictures in docs/
 	$(BIN)/qdpg tasks --draw docs/figures
 
-lock: venv  ## write down the exact versions of this environment
-	$(BIN)/python -m pip freeze --exclude-editable | grep -v '^qdpg' > requirements.lock
+docs: $(VENV)/installed-docs  ## the site, into site/; any warning is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # with --quiet, warnings would not count
+
+docs-serve: $(VENV)/installed-docs  ## the site on this machine, made anew when a page changes
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --livereload
+
+# What only the site needs has a small lock of its own, on top of the other.
+$(VENV)/installed-docs: $(VENV)/installed requirements-docs.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-docs.lock
+	touch $@
+
+lock: venv  ## write down the exact versions of this environment, with digests of their files
+	$(BIN)/python tools/lock.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache

@@ -1,0 +1,115 @@
+"""The reference pages of the site, made from the code: Python, command line, settings."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+
+import qdpg
+from qdpg.algorithms.registry import ALGORITHMS
+from qdpg.algorithms.settings import Setting, describe_settings
+from qdpg.cli.main import app
+from qdpg.cli.settings import format_value
+
+# What somebody writes a task, an emitter, an algorithm or a callback with. All else of the interface is `qdpg.__all__`.
+CONTRACTS = {
+    "Tasks": (
+        "qdpg.tasks.task.TaskSpec",
+        "qdpg.tasks.gymnasium.GymnasiumTask",
+        "qdpg.tasks.JaxTask",
+        "qdpg.tasks.MujocoTask",
+    ),
+    "Emitters": ("qdpg.emitters.emitter.Emitter", "qdpg.emitters.emitter.Offspring", "qdpg.emitters.emitter.Context"),
+    "Algorithms": ("qdpg.algorithms.algorithm.Algorithm", "qdpg.algorithms.archive.ArchiveAlgorithm"),
+    "Callbacks": ("qdpg.callbacks",),
+}
+TASKS = ("point-maze", "ant-trap", "ant-maze")
+
+
+def make_pages() -> dict[str, str]:
+    """All pages, by file name."""
+    return {"python.md": python_page(), "cli.md": cli_page(), "settings.md": settings_page()}
+
+
+def python_page() -> str:
+    """Every public name; mkdocstrings turns each line into its signature and docstring."""
+    names = [name for name in qdpg.__all__ if name not in {"__version__", "callbacks"}]
+    functions = [name for name in names if name.islower()]
+    classes = [name for name in names if name not in functions]
+    parts = [
+        "# Python\n\nMade from the code. `import qdpg` has functions and classes; contracts are for code of your own.\n"
+    ]
+    for title, group in (("Functions", functions), ("Classes", classes)):
+        parts += [f"## {title}\n", *(f"::: qdpg.{name}\n" for name in group)]
+    for title, group in CONTRACTS.items():
+        parts += [f"## {title}\n", *(f"::: {name}\n" for name in group)]
+    return "\n".join(parts)
+
+
+def cli_page() -> str:
+    """The help of every command."""
+    parts = ["# Command line\n\nMade from the code: what `qdpg COMMAND --help` prints.\n"]
+    parts.append(_EXITS)
+    for command in app._subcommands:  # tyro has no public list of them
+        parts.append(f"## qdpg {command}\n\n```text\n{_help(command)}\n```\n")
+    return "\n".join(parts)
+
+
+_EXITS = """| exit code | meaning |
+|---|---|
+| 0 | done |
+| 1 | some of it failed |
+| 2 | bad input: one sentence says what is wrong and what to do |
+| 3 | something is no longer finite |
+| 130 | interrupted; what was trained is saved |
+"""
+
+
+def _help(command: str) -> str:
+    """What `--help` prints, 100 columns wide and without colours."""
+    printed, before = io.StringIO(), dict(os.environ)
+    os.environ.update(COLUMNS="100", NO_COLOR="1")
+    try:
+        with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+            app.cli(prog="qdpg", args=[command, "--help"])
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    return "\n".join(line.rstrip() for line in printed.getvalue().strip().splitlines())
+
+
+def settings_page() -> str:
+    """Every setting of every algorithm: its values by task, and its meaning."""
+    parts = [
+        "# Settings of every algorithm\n\nMade from the code. Values are those of the preset `tuned`; *other* is a "
+        "task that no preset names and that has two descriptors. `qdpg settings ALGORITHM --task TASK` prints the same "
+        "with sources, also for the preset `paper`. [How to change them](../settings.md).\n"
+    ]
+    for name, entry in ALGORITHMS.items():
+        parts.append(f"## {name}\n\n{entry.title}.\n\n{_table(name)}\n")
+    return "\n".join(parts)
+
+
+def _table(algorithm: str) -> str:
+    by_task = {task or "other": _by_name(algorithm, task) for task in (None, *TASKS)}
+    lines = [_row(["setting", "meaning", "value"]), "|---|---|---|"]
+    for name, setting in by_task["other"].items():
+        values = {task: format_value(settings[name].value) for task, settings in by_task.items()}
+        lines.append(_row([f"`{name}`", setting.meaning, _join(values)]))
+    return "\n".join(lines)
+
+
+def _by_name(algorithm: str, task: str | None) -> dict[str, Setting]:
+    return {each.name: each for each in describe_settings(algorithm, task)}
+
+
+def _join(values: dict[str, str]) -> str:
+    """One value if all tasks have the same, or else one line for each."""
+    if len(set(values.values())) == 1:
+        return f"`{values['other']}`"
+    return "<br>".join(f"{task} `{value}`" for task, value in values.items())
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
