@@ -120,20 +120,23 @@ class DIAYN(SAC):
         return (self.generation * config.skills_at_once + np.arange(config.skills_at_once)) % config.skills
 
     def _policy(self, learner: Learner) -> MLP:
-        return fold_skills(learner.agent.actor, self._skills(), self.spec.observation_size)
+        return fold_skills(learner.agent.actor, self._skills(), len(self.networks.scale))
 
     def _label(self, rollouts: Rollouts) -> Rollouts:
         """Put the number of its skill behind every observation of an episode."""
         assert rollouts.observations is not None
         episodes, times, _ = rollouts.observations.shape
         labels = np.broadcast_to(np.resize(self._skills(), episodes)[:, None, None], (episodes, times, 1))
-        observations = np.concatenate([rollouts.observations, labels.astype(np.float32)], axis=2)
+        observations = rollouts.observations[..., : len(self.networks.scale)]
+        observations = np.concatenate([observations, labels.astype(np.float32)], axis=2)
         return dataclasses.replace(rollouts, observations=observations)
 
-    def _remember(self, learners: tuple[Learner, ...], notes: Any, rollouts: Rollouts) -> tuple[Skills, dict[str, Any]]:
+    def _remember(
+        self, learners: tuple[Learner, ...], notes: Any, judged: Rollouts, rollouts: Rollouts
+    ) -> tuple[Skills, dict[str, Any]]:
         """Note how each skill was judged, and how well the discriminator knows skills by where their episodes ended."""
         skills, fitness = self._skills(), self._state.extra.fitness.copy()
-        fitness[skills] = rollouts.fitness[: len(skills)]
+        fitness[skills[: len(judged.fitness)]] = judged.fitness
         discriminator, last = learners[0].discriminator, (np.arange(len(rollouts.seeds)), rollouts.lengths)
         assert discriminator is not None
         assert rollouts.observations is not None
@@ -141,7 +144,7 @@ class DIAYN(SAC):
         played = np.resize(skills, len(states))
         guessed = np.asarray(log_probabilities(discriminator, jnp.asarray(states))).argmax(axis=1)
         told = {
-            **super()._remember(learners, notes, rollouts)[1],
+            **super()._remember(learners, notes, judged, rollouts)[1],
             "discriminator_accuracy": float((guessed == played).mean()),
             "best_skill": int(np.nanargmax(fitness)),
             "skills_median": float(np.nanmedian(fitness)),
@@ -167,4 +170,9 @@ def _bounds(spec: TaskSpec, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
     return -np.ones(spec.observation_size), np.ones(spec.observation_size)
 
 
-FAMILY = Family(Config, preset, footprint, DIAYN)
+def find_idle(config: Config) -> dict[str, str]:
+    """Settings that do nothing, and why."""
+    return {"reward_offset": "the environment's reward is ignored"}
+
+
+FAMILY = Family(Config, preset, footprint, DIAYN, find_idle)

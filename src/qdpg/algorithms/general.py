@@ -9,7 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from qdpg.algorithms import dc_qd_pg_settings, dcrl_me, map_elites, pga_me, qd_pg_presets, qd_pg_settings
+from qdpg.algorithms import (
+    dc_qd_pg_settings,
+    dcrl_me,
+    map_elites,
+    pga_me,
+    qd_pg_presets,
+    qd_pg_settings,
+    sac,
+    td3,
+)
 from qdpg.algorithms.pieces import count_cells
 from qdpg.emitters.iso_line import IsoLineShare
 from qdpg.emitters.objective import GradientObjective, Objective
@@ -20,6 +29,7 @@ VORONOI = 256  # cells where there are more descriptors than a grid can take
 HIDDEN = (128, 128)
 LEARNING: dict[str, Any] = {"hidden": HIDDEN, "batch_size": 128, "critic_hidden": "normed"}
 REPLAY = 500_000
+SCALED: dict[str, Any] = {"scaled": "learned", "replay_size": REPLAY}
 VARIATION = {"iso_sigma": 0.02, "line_sigma": 0.1}
 
 
@@ -51,8 +61,7 @@ def for_pga_me(spec: TaskSpec, algorithm: str) -> pga_me.Config:
         greedy_steps=100,
         actor_rate=1e-3,
         critic_rate=1e-3,
-        scaled="learned",
-        replay_size=REPLAY,
+        **SCALED,
         iso_line=IsoLineShare(share=0.5, **VARIATION),
         quality=GradientObjective(exploration_episodes=1, exploration_noise=0.2),
     )
@@ -71,8 +80,7 @@ def for_dcrl_me(spec: TaskSpec, algorithm: str) -> dcrl_me.Config:
         actor_rate=1e-3,
         critic_rate=1e-3,
         offspring_rate=1e-3,
-        scaled="learned",
-        replay_size=REPLAY,
+        **SCALED,
         iso_line=IsoLineShare(share=0.5, **VARIATION),
         quality=GradientObjective(exploration_episodes=1, exploration_noise=0.2),
     )
@@ -130,7 +138,37 @@ def for_dc_qd_pg(spec: TaskSpec, algorithm: str) -> dc_qd_pg_settings.Config:
     )
 
 
+def for_td3(spec: TaskSpec, algorithm: str) -> td3.Config:
+    """TD3 with the same networks and scales, and exploration episodes that outweigh the judged one."""
+    return td3.Config(
+        **LEARNING,
+        **SCALED,
+        actor_rate=1e-3,
+        critic_rate=1e-3,
+        gradient_steps_ratio=0.5,
+        start_steps=5_000,
+        exploration_episodes=4,
+        exploration_noise=0.2,
+        noise_correlation=0.5,
+    )
+
+
+def for_sac(spec: TaskSpec, algorithm: str) -> sac.Config:
+    """SAC with the same; rewards are small, so the temperature starts low and moves faster."""
+    return sac.Config(
+        **LEARNING,
+        **SCALED,
+        actor_rate=1e-3,
+        critic_rate=1e-3,
+        gradient_steps_ratio=0.5,
+        start_temperature=0.05,
+        temperature_rate=1e-3,
+    )
+
+
 GENERAL = {
+    "td3": for_td3,
+    "sac": for_sac,
     "map-elites": for_map_elites,
     "cvt-map-elites": for_map_elites,
     "pga-me": for_pga_me,

@@ -2,7 +2,8 @@
 
 A generation: every policy is improved by as many gradient steps as environment steps were played before, times a ratio.
 Then each plays one episode without noise, by which it is judged, and some exploration episodes, with noise, which only
-fill the replay memory. All of these steps count. The archive of elites keeps the best judged policies and never
+fill the replay memory. All of these steps count. At the start, policies are judged once; then all episodes are random
+until there are as many random steps as wanted. The archive of elites keeps the best judged policies and never
 feeds anything back, so with a single cell the user is handed the best policy of the run; how good the latest one is
 stands in the deterministic evaluations of the training loop.
 """
@@ -11,10 +12,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from qdpg.algorithms.algorithm import Clock, Counted, Generation
@@ -26,11 +28,12 @@ from qdpg.algorithms.pieces import (
     unpack_state,
 )
 from qdpg.emitters.episodes import make_episodes
-from qdpg.learn.networks import MLP, deterministic, init_mlp, join_policies, repeat_policies
+from qdpg.emitters.learner import Networks, Scaled
+from qdpg.learn.networks import MLP, deterministic, init_mlp, join_policies, repeat_policies, take_policies
 from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay
 from qdpg.play.rollouts import Rollouts
-from qdpg.ranges import Correlation, Count, CountOrNone, NotNegative, Widths
+from qdpg.ranges import Correlation, Count, CountOrNone, NotNegative, Number, Widths
 from qdpg.tasks.task import TaskSpec
 
 
@@ -47,6 +50,8 @@ class OffPolicyConfig:
         exploration_noise: σ of their action noise, in units of the largest action.
         noise_correlation: Of that noise between successive steps; 0 is white noise.
         reward_scale: Factor on the environment's reward in the critics' eyes (fitness is untouched).
+        reward_offset: What critics take off the reward of every step, such as a part of the survival bonus.
+        scaled: Whether networks that learn see scaled observations; see QD-PG.
     """
 
     hidden: Widths = (256, 256)
@@ -57,6 +62,8 @@ class OffPolicyConfig:
     exploration_noise: NotNegative = 0.1
     noise_correlation: Correlation = 0.0
     reward_scale: NotNegative = 1.0
+    reward_offset: Number = 0.0
+    scaled: Scaled = False
 
 
 class State(NamedTuple):
@@ -96,10 +103,11 @@ class OffPolicy(Counted, ABC):
         """
         cells = (1,) * spec.descriptor_size if cells is None else cells
         self.spec, self.config, self.seed, self.clock = spec, config, seed, Clock()
-        self.policy_sizes = (spec.observation_size, *config.hidden, spec.action_size)
-        self.critic_sizes = (spec.observation_size + spec.action_size, *config.hidden, 1)
-        self.elites = Elites(spec, init_mlp(jax.random.key(0), self.policy_sizes), cells, seed)
-        stored = spec.observation_size + labels
+        self.networks = Networks(spec, config.hidden, scaled=config.scaled)
+        self.critic_sizes = (len(self.networks.scale) + spec.action_size, *config.hidden, 1)
+        played = (spec.observation_size, *config.hidden, spec.action_size)
+        self.elites = Elites(spec, init_mlp(jax.random.key(0), played), cells, seed)
+        stored = len(self.networks.scale) + labels
         self.replay = Replay(config.replay_size, stored, spec.action_size, spec.descriptor_size)
         start = generation_key(seed, -1)
         learners = tuple(self._init_learner(jax.random.fold_in(start, i)) for i in range(policies))
@@ -108,6 +116,7 @@ class OffPolicy(Counted, ABC):
     def ask(self, stop: Callable[[], bool] = lambda: False) -> Generation:
         """Improve every policy; propose each to be judged, and to explore."""
         config, rng = self.config, np.random.default_rng([self.seed, self.generation])
+        self.networks.look(self.replay, np.zeros(0))
         learners, notes = self._state.learners, None
         is_warm = self.steps >= config.start_steps and self.replay.transitions > 0
         if is_warm:
@@ -115,28 +124,30 @@ class OffPolicy(Counted, ABC):
             steps = int(self._state.last_steps * config.gradient_steps_ratio)
             with self.clock.time("gradients"):
                 learners, notes = self._improve(learners, key, steps, stop)
-        policies = join_policies(*(self._policy(learner) for learner in learners))
-        judged = len(policies)
+        policies = self.networks.for_play(join_policies(*(self._policy(learner) for learner in learners)))
+        check_finite(self.generation, policies, {"quality": learners})
+        # At the start only random episodes count, in the place of others: the policies are what they were.
+        judged = take_policies(policies, slice(len(policies) if is_warm or not self.generation else 0))
         # A policy of zeros stands still, so that its noise is what it does.
         explorers = policies if is_warm else jax.tree.map(np.zeros_like, policies)
-        exploring = repeat_policies(explorers, judged * config.exploration_episodes)
-        check_finite(self.generation, policies, {"quality": learners})
-        seeds, rest = np.split(draw_seeds(rng, judged + len(exploring)), [judged])
+        exploring = repeat_policies(explorers, len(policies) * (1 + config.exploration_episodes) - len(judged))
+        seeds, rest = np.split(draw_seeds(rng, len(judged) + len(exploring)), [len(judged)])
         exploration = make_episodes(exploring, rest, config.exploration_noise if is_warm else self.warm_up_noise)
         correlation = config.noise_correlation if is_warm else 0.0
-        return Generation(make_episodes(policies, seeds), exploration, correlation, (learners, notes))
+        return Generation(make_episodes(judged, seeds), exploration, correlation, (learners, notes))
 
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
         """Store the transitions in the replay memory, and the best judged policies among the elites."""
         old, (learners, notes) = self._state, generation.learned
         with self.clock.time("memory"):
-            self.replay.insert(self._label(rollouts))
+            seen = replace(rollouts, rewards=rollouts.rewards - self.config.reward_offset)
+            self.replay.insert(self._label(seen))
             judged, explored = generation.split(rollouts)
             self.elites.add(deterministic(generation.candidates.policies), judged, self.generation)
-        extra, told = self._remember(learners, notes, rollouts)
+        extra, told = self._remember(learners, notes, judged, rollouts)
         self._state = State(old.generation + 1, old.steps + rollouts.steps, rollouts.steps, learners, extra)
         return {
-            "judged_fitness": judged.fitness.max(),
+            "judged_fitness": judged.fitness.max() if len(judged.fitness) else np.nan,
             "exploration_median": np.median(explored.fitness),
             "transitions": self.replay.transitions,
             **told,
@@ -172,6 +183,21 @@ class OffPolicy(Counted, ABC):
         """What a variant remembers besides its learners, at the start."""
         return ()
 
-    def _remember(self, learners: tuple[Any, ...], notes: Any, rollouts: Rollouts) -> tuple[Any, dict[str, Any]]:
-        """The new extra state, and numbers worth recording. `notes` is None if nothing was improved."""
+    def _weights(self) -> jax.Array:
+        """Of the environment's reward in the critics' eyes, and of the novelty, [2]."""
+        if self.config.scaled == "learned":
+            return self.networks.weights(self.config, (1.0, 0.0))
+        return jnp.array([self.config.reward_scale, 0.0])
+
+    def _remember(
+        self, learners: tuple[Any, ...], notes: Any, judged: Rollouts, rollouts: Rollouts
+    ) -> tuple[Any, dict[str, Any]]:
+        """The new extra state, and numbers worth recording.
+
+        Args:
+            learners: As they are now.
+            notes: What `_improve` noted; None if nothing was improved.
+            judged: Episodes without noise, of all policies in order; none in most generations of the start.
+            rollouts: These and the others.
+        """
         return self._state.extra, {}

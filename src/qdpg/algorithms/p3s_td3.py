@@ -118,7 +118,7 @@ class P3S(TD3):
         """Improve all learners; they do not see each other meanwhile, so each has a thread of its own."""
         guide: Guide = self._state.extra
         drawn = np.random.default_rng([self.seed, self.generation, _KEY]).choice(self.replay.playable_slots(), _STATES)
-        states = self.replay.rows[drawn, : self.spec.observation_size]
+        states = self.networks.see(self.replay.rows[drawn])
 
         def improve_one(i: int) -> tuple[Learner, Distances]:
             before, seen = learners[i].actors.online, []
@@ -138,7 +138,7 @@ class P3S(TD3):
         return tuple(learner for learner, _ in improved), tuple(distances for _, distances in improved)
 
     def _remember(
-        self, learners: tuple[Learner, ...], notes: tuple[Distances, ...] | None, rollouts: Rollouts
+        self, learners: tuple[Learner, ...], notes: tuple[Distances, ...] | None, judged: Rollouts, rollouts: Rollouts
     ) -> tuple[Guide, dict[str, Any]]:
         """Adapt β to the distances of the generation, and find out who is the best now."""
         guide: Guide = self._state.extra
@@ -148,7 +148,7 @@ class P3S(TD3):
         if others:
             beta = adapt_beta(beta, best, change, self.config.rho, self.config.least_distance)
         # Before anything is learned, exploration episodes are random and say nothing about their learner.
-        own = rollouts.returns if notes is not None else rollouts.returns[:number]
+        own = rollouts.returns if notes is not None else judged.returns
         returns = np.concatenate([guide.returns, own.reshape(-1, number).T], axis=1)[:, -_RECENT:]
         leader = int(np.argmax(np.nanmean(returns, axis=1)))
         told = {"beta": beta, "best_learner": leader, "distance_to_best": best, "distance_changed": change}

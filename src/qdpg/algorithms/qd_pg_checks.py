@@ -28,8 +28,6 @@ def check_settings(spec: TaskSpec, config: Any, name: str) -> None:
             f"{name} needs a policy per objective besides the iso+line offspring, but of a population of "
             f"{config.population} iso_line.share leaves {config.population - varied}; enlarge the population."
         )
-    if getattr(config, "scaled", False) is True and not spec.observation_scale:
-        raise UserError(f"scaled=true would do nothing: {spec.name} declares no observation_scale; leave it out.")
 
 
 def find_idle(config: Any) -> dict[str, str]:

@@ -70,21 +70,21 @@ class RND(TD3):
         super().__init__(spec, config, seed, name)
 
     def _init_extra(self, learners: tuple[Learner, ...], key: jax.Array) -> Distillation:
-        sizes = (self.spec.observation_size, *self.config.bonus_hidden, self.config.embedding)
+        sizes = (len(self.networks.scale), *self.config.bonus_hidden, self.config.embedding)
         return init_distillation(key, sizes, len(learners) * (1 + self.config.exploration_episodes))
 
     def _minibatches(self) -> Minibatches:
         return WithBonus(super()._minibatches(), make_bonus(self._state.extra, self.config.beta))
 
     def _remember(
-        self, learners: tuple[Learner, ...], notes: Any, rollouts: Rollouts
+        self, learners: tuple[Learner, ...], notes: Any, judged: Rollouts, rollouts: Rollouts
     ) -> tuple[Distillation, dict[str, Any]]:
         """Take the episodes into the statistics, then show their states to the predictor."""
         config, horizon = self.config, self.spec.horizon
         with self.clock.time("novelty"):
             assert rollouts.observations is not None
             missing = ((0, 0), (0, horizon - rollouts.rewards.shape[1]))  # compiled programs want one shape
-            states = np.pad(rollouts.observations[:, 1:], (*missing, (0, 0)))
+            states = np.pad(self.networks.see(rollouts.observations[:, 1:]), (*missing, (0, 0)))
             played = np.pad(rollouts.played(), missing)
             state = observe(self._state.extra, states, played, config.bonus_discount)
             key = jax.random.fold_in(generation_key(self.seed, self.generation), _KEY)

@@ -1,7 +1,7 @@
 """Soft actor-critic (Haarnoja et al., ICML 2018): one policy that acts at random, as far as that costs little.
 
-The update is that of `learn/sac.py`; the episodes are those of `off_policy.py`. Scouts play the policy as it is, with
-its own draws; it is judged, and handed over, without them.
+The update is that of `learn/sac.py`; the episodes are those of `off_policy.py`. Exploration episodes play the policy
+as it is, with its own draws; it is judged, and handed over, without them.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class SAC(OffPolicy):
 
     def _init_agent(self, key: jax.Array, skills: int = 0) -> Agent:
         """A fresh policy and its critics, which see `skills` numbers beside the observation."""
-        seen, actions = self.spec.observation_size + skills, self.spec.action_size
+        seen, actions = len(self.networks.scale) + skills, self.spec.action_size
         actor = init_mlp(jax.random.fold_in(key, 1), (seen, *self.config.hidden, 2 * actions), output="gaussian")
         return init_agent(key, actor, (seen + actions, *self.config.hidden, 1), self._settings)
 
@@ -114,18 +114,21 @@ class SAC(OffPolicy):
     def _improve(
         self, learners: tuple[Learner, ...], key: jax.Array, steps: int, stop: Callable[[], bool]
     ) -> tuple[tuple[Learner, ...], Any]:
-        view, scale, settings = self.replay.view(), np.float32(self.config.reward_scale), self._settings
+        view, scale, settings = self.replay.view(), self._weights()[0], self._settings
+        scaling = self.networks.scaling
         improved = []
         for i, learner in enumerate(learners):
             own = jax.random.fold_in(key, i)
 
             def take(learner: Learner, first: int, number: int, own: jax.Array = own) -> Learner:
-                return Learner(*improve(*learner, view, scale, own, first, number, settings=settings))
+                return Learner(*improve(*learner, view, scale, own, first, number, scaling, settings=settings))
 
             improved.append(in_chunks(take, learner, steps, CHUNK, stop))
         return tuple(improved), ()
 
-    def _remember(self, learners: tuple[Learner, ...], notes: Any, rollouts: Rollouts) -> tuple[Any, dict[str, Any]]:
+    def _remember(
+        self, learners: tuple[Learner, ...], notes: Any, judged: Rollouts, rollouts: Rollouts
+    ) -> tuple[Any, dict[str, Any]]:
         return self._state.extra, {"temperature": float(np.exp(learners[0].agent.log_temperature))}
 
 

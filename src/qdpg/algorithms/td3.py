@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 
 from qdpg.algorithms.algorithm import Family, Footprint
 from qdpg.algorithms.off_policy import OffPolicy, OffPolicyConfig
@@ -92,7 +91,7 @@ class TD3(OffPolicy):
 
     def _init_learner(self, key: jax.Array) -> Learner:
         settings = td3_settings(self.config)
-        policy = init_population(jax.random.fold_in(key, 1), 1, self.policy_sizes)
+        policy = init_population(jax.random.fold_in(key, 1), 1, self.networks.policy_sizes)
         return Learner(init_actors(policy, settings), init_critics(key, self.critic_sizes, settings))
 
     def _policy(self, learner: Learner) -> MLP:
@@ -110,7 +109,7 @@ class TD3(OffPolicy):
 
     def _minibatches(self) -> Minibatches:
         """What draws the transitions to learn from."""
-        return UniformMinibatches(self.replay.view(), jnp.array([self.config.reward_scale, 0.0]))
+        return UniformMinibatches(self.replay.view(), self._weights(), self.networks.scaling)
 
 
 FAMILY = Family(Config, preset, footprint, TD3)

@@ -16,6 +16,7 @@ import numpy as np
 
 from qdpg.emitters.emitter import Context
 from qdpg.emitters.objective import GradientObjective
+from qdpg.errors import UserError
 from qdpg.learn.climbing import climb
 from qdpg.learn.networks import MLP, Activation, add_inputs, init_population, scale_inputs
 from qdpg.learn.normaliser import ObservationStats, fold, no_stats, unfold
@@ -59,7 +60,16 @@ class Networks:
     units: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
-        """Nothing has been seen yet."""
+        """Nothing has been seen yet.
+
+        Raises:
+            UserError: The task does not say how to scale.
+        """
+        if self.scaled is True and not self.spec.observation_scale:
+            raise UserError(
+                f"scaled=true would do nothing: {self.spec.name} declares no observation_scale; leave it out, "
+                "or give scaled=learned."
+            )
         self.stats, self.units = no_stats(self.spec.observation_size), np.ones(2)
 
     def look(self, replay: Replay, diversity: np.ndarray) -> None:
@@ -110,6 +120,11 @@ class Networks:
             return None
         factors, offsets = 1.0 / self.scale, -self.middle / self.scale
         return Scaling(jnp.asarray(factors, jnp.float32), jnp.asarray(offsets, jnp.float32))
+
+    def see(self, observations: np.ndarray) -> np.ndarray:
+        """Observations [..., O] as networks that learn see them, [..., O'] float32."""
+        seen = observations[..., : len(self.scale)]
+        return seen if not self.scaled else ((seen - self.middle) / self.scale).astype(np.float32)
 
     @property
     def policy_sizes(self) -> tuple[int, ...]:

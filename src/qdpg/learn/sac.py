@@ -30,7 +30,7 @@ from qdpg.learn.td3 import (
     init_critics,
     step_critics,
 )
-from qdpg.learn.transitions import Batch, Transitions, draw_slots, successors, take_batch
+from qdpg.learn.transitions import Batch, Scaling, Transitions, draw_slots, scale_batch, successors, take_batch
 from qdpg.ranges import NotNegative, Number, Positive
 
 
@@ -86,6 +86,7 @@ def improve(
     key: jax.Array,
     first: jax.Array,
     steps: jax.Array,
+    scaling: Scaling | None = None,
     *,
     settings: SACSettings,
 ) -> tuple[Agent, Discriminator | None]:
@@ -100,13 +101,16 @@ def improve(
         key: Random key of the whole improvement.
         first: Number of steps of this improvement already taken; splitting it into several calls does not change it.
         steps: Steps to take now.
+        scaling: How networks see observations; None for as they are. A discriminator sees them as they are.
         settings: Hyper-parameters.
     """
     words = jax.random.bits(key, (2,), jnp.uint32)
 
     def step(i: jax.Array, carry: tuple[Agent, Discriminator | None]) -> tuple[Agent, Discriminator | None]:
         agent, discriminator = carry
-        batch, draws, discriminator = _draw(agent, discriminator, replay, reward_scale, words, first + i, settings)
+        batch, draws, discriminator = _draw(
+            agent, discriminator, replay, reward_scale, words, first + i, scaling, settings
+        )
         return update(agent, batch, draws, settings), discriminator
 
     return jax.lax.fori_loop(0, steps, step, (agent, discriminator))
@@ -119,6 +123,7 @@ def _draw(
     reward_scale: jax.Array,
     words: jax.Array,
     step: jax.Array,
+    scaling: Scaling | None,
     settings: SACSettings,
 ) -> tuple[Batch, tuple[jax.Array, jax.Array], Discriminator | None]:
     """The minibatch [B] of one step, two normal draws [B, A], and the discriminator after that minibatch."""
@@ -126,7 +131,7 @@ def _draw(
     slots = draw_slots(replay, words, step, (settings.batch_size,))
     weights = jnp.array([1.0, 0.0]) * reward_scale
     if discriminator is None:
-        batch = take_batch(replay, weights, slots, actions)
+        batch = take_batch(replay, weights, slots, actions, scaling)
     else:
         plain = take_batch(replay, weights, slots, actions)  # behind each observation the number of its skill
         skills = plain.observation[:, -1].astype(jnp.int32)
@@ -135,7 +140,7 @@ def _draw(
             if discriminator.seen == "descriptor"
             else plain.following[:, :-1]
         )
-        batch = show_skills(plain, skills, discriminator.skills)._replace(
+        batch = show_skills(scale_batch(plain, scaling), skills, discriminator.skills)._replace(
             reward=reward_scale * skill_reward(discriminator, reached, skills)
         )
         discriminator = update_discriminator(discriminator, reached, skills)

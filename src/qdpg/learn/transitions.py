@@ -125,15 +125,22 @@ def take_batch(
     following, novelty = transitions.rows[after, :observation_size], rows[..., NOVELTY]
     if shaping is not None:
         novelty = shape_by_potential(novelty, transitions.rows[after, NOVELTY], rows[..., CONTINUES], shaping)
-    reward = weights[0] * rows[..., REWARD] + weights[1] * novelty
-    rows, following = scale_observations(rows, scaling), scale_observations(following, scaling)
-    return Batch(
+    plain = Batch(
         pair=rows[..., : observation_size + action_size],
         observation=rows[..., :observation_size],
-        reward=reward,
+        reward=weights[0] * rows[..., REWARD] + weights[1] * novelty,
         continues=rows[..., CONTINUES],
         following=following,
     )
+    return scale_batch(plain, scaling)
+
+
+def scale_batch(batch: Batch, scaling: Scaling | None) -> Batch:
+    """The same transitions with observations as networks see them."""
+    pair, observation, following = (
+        scale_observations(each, scaling) for each in (batch.pair, batch.observation, batch.following)
+    )
+    return batch._replace(pair=pair, observation=observation, following=following)
 
 
 def successors(transitions: Transitions, slots: jax.Array) -> jax.Array:
