@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -28,7 +28,7 @@ from qdpg.algorithms.pieces import (
     unpack_state,
 )
 from qdpg.emitters.episodes import make_episodes
-from qdpg.emitters.learner import Networks, Scaled
+from qdpg.emitters.learner import Networks, Rewarded, Scaled
 from qdpg.learn.networks import MLP, deterministic, init_mlp, join_policies, repeat_policies, take_policies
 from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay
@@ -186,7 +186,7 @@ class OffPolicy(Counted, ABC):
     def _weights(self) -> jax.Array:
         """Of the environment's reward in the critics' eyes, and of the novelty, [2]."""
         if self.config.scaled == "learned":
-            return self.networks.weights(self.config, (1.0, 0.0))
+            return self.networks.weights(cast(Rewarded, self.config), (1.0, 0.0))
         return jnp.array([self.config.reward_scale, 0.0])
 
     def _remember(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -31,6 +31,18 @@ class Learner(NamedTuple):
 
     critics: Critics
     greedy: Actors | None
+
+
+class Rewarded(Protocol):
+    """Settings that say how critics see rewards."""
+
+    @property
+    def reward_scale(self) -> float:
+        """Factor on rewards."""
+
+    @property
+    def discount(self) -> float:
+        """γ."""
 
 
 Scaled = bool | Literal["learned"]
@@ -88,11 +100,11 @@ class Networks:
         self.stats = no_stats(self.spec.observation_size).add(rows[:, : self.spec.observation_size])
         self.units = np.array([_typical(rows[:, REWARD]), _typical(diversity)])
 
-    def weights(self, objective: GradientObjective, shares: Sequence[float]) -> jax.Array:
+    def weights(self, objective: Rewarded, shares: Sequence[float]) -> jax.Array:
         """How much the environment's reward and the diversity reward count for critics, [2].
 
         Args:
-            objective: Whose critics.
+            objective: Whose critics; it has a scale of rewards and a discount.
             shares: Of the two.
         """
         weights = np.asarray(shares, np.float64) * objective.reward_scale
