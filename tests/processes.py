@@ -38,11 +38,16 @@ class Started:
         return self._process.exitcode
 
     def send_signal(self, number):
-        os.kill(self.pid, number)
+        if self.poll() is None:
+            os.kill(self.pid, number)
 
     def kill(self):
         self.send_signal(signal.SIGKILL)
         self._process.join()
+
+    def end_of(self):
+        """Wait for its end; return its code."""
+        return self.wait().returncode
 
     def wait(self, timeout=300):
         """Wait for its end; return it."""

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import resource
 import sys
 from collections import Counter
 from pathlib import Path
@@ -10,6 +11,8 @@ HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 from campaign import ATTACKS, Arena, one  # noqa: E402
+
+MOST_MEMORY = 12 * 2**30  # bytes of any process
 
 
 def table(records):
@@ -30,6 +33,7 @@ def main():
     parser.add_argument("--share", type=float, default=1.0, help="of the long campaign")
     parser.add_argument("--again", action="store_true", help="repeat those that found a fault")
     chosen = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))  # a stranger's run must not take the machine
     chosen.out.mkdir(parents=True, exist_ok=True)
     record = chosen.out / f"seed-{chosen.seed}.jsonl"
     records = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []

@@ -5,7 +5,7 @@ from campaign import ATTACKS, Arena, one
 
 pytestmark = [pytest.mark.xdist_group("attack")]
 SEED = 2026
-NUMBERS = {"file mutations": 10, "command lines": 10, "settings": 2}
+NUMBERS = {"file mutations": 10, "strangers' runs": 6, "command lines": 10, "settings": 2}
 SLOW = {"kills": 1, "signals": 2, "full disks": 2, "read-only directories": 2, "two writers": 2}
 LONG = {"memory limits"}  # in `make attack` only: on a busy machine a starving process takes longer than it may
 

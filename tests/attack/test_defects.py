@@ -213,7 +213,7 @@ def test_a_closed_terminal_saves(victim, number):
     process = Process("resume", victim, "--steps", 10**7, "--evaluate-seconds", "0", "--quiet")
     before = (victim / "metrics.csv").stat().st_size
     assert wait_until(lambda: (victim / "metrics.csv").stat().st_size > before)
-    process.send(number)
+    process.send_signal(number)
     done = process.wait()
     assert done.code == 128 + number, done
     newest = max((victim / "checkpoints").glob("[0-9]*"))
@@ -224,9 +224,9 @@ def test_a_closed_terminal_saves(victim, number):
 def test_ctrl_c_is_not_swallowed_by_an_import(victim):
     process = Process("resume", victim, "--steps", 10**7, "--quiet")
     time.sleep(1.0)
-    process.send(signal.SIGINT)
+    process.send_signal(signal.SIGINT)
     time.sleep(0.1)
-    process.send(signal.SIGINT)  # not waited for
+    process.send_signal(signal.SIGINT)  # not waited for
     done = process.wait(60)
     assert done.code == 130, done
     assert "Traceback" not in done.err

@@ -1,5 +1,6 @@
 """Runs to attack, commands to attack them with, and what came of it."""
 
+import contextlib
 import hashlib
 import json
 import os
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +23,7 @@ GRADIENTS = [*SMALL, "gradient_steps_ratio=0.1", "batch_size=16", "replay_size=6
 STEPS = 600
 MORE = 1000  # what `resume` goes on to
 ALGORITHMS = {"map-elites": SMALL, "qd-pg": GRADIENTS}
+MATRIX = "comparison"  # a victim with several runs
 CODES = {0, 1, 2, 3, 128 + signal.SIGHUP, 128 + signal.SIGINT, 128 + signal.SIGTERM, 141}
 HUGE = 2**30  # bytes that no file of a victim has
 PATIENCE = 150.0  # seconds after which a command hangs, on a machine that does other things too
@@ -54,7 +57,21 @@ class Outcome(NamedTuple):
 
 def run(*words, cwd=None, patience=PATIENCE):
     """Run a command in a process forked from one that has imported the libraries."""
+    return _outcome(Started(*words, cwd=cwd), words, patience)
+
+
+def serve(*words, cwd=None, patience=PATIENCE):
+    """Run `qdpg explore` until it serves; look at its page, and ask it to stop, which is a good end."""
     started = Started(*words, cwd=cwd)
+    wait_until(lambda: started.poll() is not None or "http://" in started.said()[0], patience)
+    if started.poll() is None and (found := re.search(r"http://\S+", started.said()[0])):
+        with contextlib.suppress(OSError):  # it ends by itself, or says what is wrong
+            urllib.request.urlopen(found[0], timeout=30).read()
+        started.send_signal(signal.SIGTERM)
+    return _outcome(started, words, patience)
+
+
+def _outcome(started, words, patience):
     try:
         done = started.wait(patience)
     except TimeoutError as error:
@@ -79,13 +96,17 @@ class Process:
             start_new_session=True,
         )
 
-    def send(self, number):
+    def send_signal(self, number):
         """Send a signal, if it is still there."""
         if self._process.poll() is None:
             self._process.send_signal(number)
 
-    def is_running(self):
-        return self._process.poll() is None
+    def poll(self):
+        return self._process.poll()
+
+    def end_of(self):
+        """Wait for its end; return its code."""
+        return self.wait().code
 
     def wait(self, patience=PATIENCE):
         """Wait for its end."""
@@ -109,14 +130,22 @@ def train_words(out, algorithm="map-elites", steps=STEPS, seed=5, settings=()):
     return [*words, "--checkpoint-seconds", "0", "--evaluate-seconds", "9", "--set", *chosen]
 
 
-def make_victim(path, algorithm="map-elites", seed=5):
-    """Train a run that has two checkpoints, is evaluated, drawn and adapted."""
-    commands = [train_words(path, algorithm, seed=seed), ["plot", path, "--quiet"]]
-    commands += [["adapt", path, "--trials", "2", "--goals", "3", "--quiet"]]
+def make_victim(path, kind="map-elites", seed=5):
+    """Train a run that has two checkpoints, is evaluated, drawn and adapted; or a comparison with one such run."""
+    commands = [train_words(path, kind, seed=seed), ["plot", path, "--quiet"]] if kind != MATRIX else []
+    commands += [["adapt", path, "--trials", "2", "--goals", "3", "--quiet"]] if kind != MATRIX else []
+    if kind == MATRIX:
+        line = ["compare", "--out", path, "--tasks", "point-maze", "--algorithms", "map-elites", "--jobs", "1"]
+        line += ["--seeds", f"{seed},{seed + 2}", "--steps", STEPS, "--quiet", "--evaluate-seconds", "9"]
+        commands.append([*line, "--checkpoint-seconds", "0", "--set", *SMALL])
     for words in commands:
         done = run(*words)
         assert done.code == 0, done
-    assert len(list((path / "checkpoints").glob("[0-9]*"))) == 2
+    if kind == MATRIX:  # the second run is yet to be trained
+        for left in path.glob(f"*/*/seed-{seed + 2}*"):
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+    else:
+        assert len(list((path / "checkpoints").glob("[0-9]*"))) == 2
     return path
 
 
