@@ -1,6 +1,7 @@
 """The long campaign: `python tests/attack --seed 1`. What was done is remembered; stopped, it goes on."""
 
 import argparse
+import fcntl
 import json
 import resource
 import sys
@@ -35,6 +36,8 @@ def main():
     chosen = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))  # a stranger's run must not take the machine
     chosen.out.mkdir(parents=True, exist_ok=True)
+    lock = (chosen.out / "lock").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # two would attack each other's victims
     record = chosen.out / f"seed-{chosen.seed}.jsonl"
     records = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
     if chosen.again:

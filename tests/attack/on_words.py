@@ -5,7 +5,7 @@ import random
 
 import damage
 import words
-from victims import run, serve
+from victims import serve
 
 
 def command_line(arena, seed, number):
@@ -17,7 +17,7 @@ def command_line(arena, seed, number):
         [word.encode() for word in line]
     except UnicodeEncodeError:
         line = [os.fsencode(word.encode("utf-8", "surrogateescape")).decode(errors="surrogateescape") for word in line]
-    done = (serve if words.may_serve(line) else run)(*line, cwd=copy.parent)
+    done = (serve if words.may_serve(line) else arena.run)(*line, cwd=copy.parent)
     faults = [f"{fault}: {done}"] if (fault := done.fault()) else []
     if not arena.is_unharmed():
         faults.append(f"something outside was changed: {done}")
@@ -57,7 +57,7 @@ def settings(arena, seed, number):
     usual = [f"{k}={v}" for k, v in SMALL.items() if (k in names or k.startswith("task.")) and k not in known]
     stage = arena.stage()
     line = ["train", "point-maze", "--algorithm", algorithm, "--steps", "40", "--evaluate-seconds", "0", "--out", "run"]
-    done = run(*line, "--quiet", "--set", *usual, *drawn, cwd=stage)
+    done = arena.run(*line, "--quiet", "--set", *usual, *drawn, cwd=stage)
     faults = [f"{fault}: {done}"] if (fault := done.fault({0, 2, 3})) else []
     if done.code == 2 and (left := list(stage.rglob("*"))):
         faults.append(f"refused, but left {left}: {done}")

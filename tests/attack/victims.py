@@ -16,7 +16,7 @@ import urllib.request
 from pathlib import Path
 from typing import NamedTuple
 
-from processes import Started
+from processes import Started, Warm
 
 SMALL = ["population=4", "initial_policies=4", "hidden=8,8", "task.horizon=40", "cells=4,4"]
 GRADIENTS = [*SMALL, "gradient_steps_ratio=0.1", "batch_size=16", "replay_size=600"]
@@ -58,6 +58,18 @@ class Outcome(NamedTuple):
 def run(*words, cwd=None, patience=PATIENCE):
     """Run a command in a process forked from one that has imported the libraries."""
     return _outcome(Started(*words, cwd=cwd), words, patience)
+
+
+_WARM = Warm()
+
+
+def run_warm(*words, cwd=None, patience=PATIENCE):
+    """Run a command in a process that has run others before, which costs a tenth."""
+    try:
+        done = _WARM.run(*words, cwd=cwd, timeout=patience)
+    except TimeoutError as error:
+        return Outcome(tuple(map(str, words)), None, "", str(error))
+    return Outcome(tuple(map(str, words)), done.returncode, done.stdout, done.stderr)
 
 
 def serve(*words, cwd=None, patience=PATIENCE):
