@@ -45,16 +45,17 @@ def main():
         record.write_text("".join(json.dumps(each) + "\n" for each in records))
     done = {(each["attack"], each["number"]) for each in records}
     arena = Arena(chosen.out.absolute() / "arena")
-    for name in chosen.only or ATTACKS:
-        for number in range(max(1, round(chosen.share * ATTACKS[name][1]))):
-            if (name, number) in done:
-                continue
-            found = one(arena, name, chosen.seed, number)
-            records.append(found)
-            with record.open("a") as file:
-                file.write(json.dumps(found) + "\n")
-            for fault in found["faults"]:
-                print(f"{name} {number}: {fault}\n", flush=True)
+    wanted = {name: max(1, round(chosen.share * ATTACKS[name][1])) for name in chosen.only or ATTACKS}
+    todo = [(number / of, name, number) for name, of in wanted.items() for number in range(of)]
+    for _, name, number in sorted(todo):  # of each kind its share, so that a campaign that is stopped has some of all
+        if (name, number) in done:
+            continue
+        found = one(arena, name, chosen.seed, number)
+        records.append(found)
+        with record.open("a") as file:
+            file.write(json.dumps(found) + "\n")
+        for fault in found["faults"]:
+            print(f"{name} {number}: {fault}\n", flush=True)
     print(table(records))
     counts = Counter(each["attack"] for each in records if each["faults"])
     return 1 if counts else 0

@@ -29,15 +29,24 @@ WARM = (settings, stranger, mutate, command_line)  # which need no process of th
 
 
 def one(arena, name, seed, number):
-    """One attack, as a record that JSON can hold."""
-    began, attack = time.monotonic(), ATTACKS[name][0]
-    arena.run = run_warm if attack in WARM else run
+    """One attack, as a record that JSON can hold: also how often it was done, refused, and so on, by exit code."""
+    began, attack, codes = time.monotonic(), ATTACKS[name][0], []
+
+    def noting(way):
+        def called(*words, **how):
+            done = way(*words, **how)
+            codes.append(done.code)
+            return done
+
+        return called
+
+    arena.run = noting(run_warm if attack in WARM else run)
     count, faults = attack(arena, seed, number)
     if faults and attack in WARM:  # what counts is what happens in a process of its own
-        arena.run = run
+        arena.run = noting(run)
         count, faults = attack(arena, seed, number)
-    seconds = round(time.monotonic() - began, 1)
-    return {"attack": name, "seed": seed, "number": number, "count": count, "faults": faults, "seconds": seconds}
+    found = {"attack": name, "seed": seed, "number": number, "count": count, "faults": faults, "codes": codes}
+    return found | {"seconds": round(time.monotonic() - began, 1)}
 
 
 __all__ = ["ATTACKS", "Arena", "one"]

@@ -45,12 +45,10 @@ def stranger(arena, seed, number):
     command = rng.choice(list(OF_MATRIX) if victim == MATRIX else USUAL)
     copy = arena.fresh(victim)
     strangers.set_traps(copy.parent)
-    done_to_it = [rng.choice(strangers.KINDS)(copy, rng, arena.path / "outside") for _ in range(rng.choice([1, 1, 2]))]
-    for config in copy.rglob("config.json"):
-        strangers.reseal(config.parent)
+    done_to_it = strangers.hurt(copy, rng, arena.path / "outside")
     before = files_of(copy)
     done = arena.call(command, copy)
-    name = f"{command} of {victim} after {'; '.join(done_to_it)}"
+    name = f"{command} of {victim} after {done_to_it}"
     faults = [f"{fault}: {name}: {done}"] if (fault := done.fault({0, 1, 2, 3})) else []
     if done.code == 2 and (changed := _changed(before, files_of(copy))):
         faults.append(f"refused, but changed {changed}: {name}: {done.err}")

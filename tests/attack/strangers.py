@@ -9,6 +9,7 @@ import os
 import numpy as np
 from damage import NASTY
 
+from qdpg.errors import UserError
 from qdpg.runs.config import identity
 from qdpg.runs.files import checksum, read_arrays, write_arrays
 from qdpg.runs.records import sealed
@@ -185,9 +186,22 @@ def extra(run, rng, outside):
 KINDS = [json_values, json_values, json_values, json_fields, code, arrays, arrays, header, tables, extra]
 
 
+def hurt(run, rng, outside):
+    """Do one or two of these things; say which."""
+    said = []
+    for kind in rng.sample(KINDS, rng.choice([1, 1, 2])):
+        try:
+            said.append(kind(run, rng, outside))
+        except (ValueError, OSError, IndexError, UserError):  # the first left nothing that the second could change
+            said.append(f"no {kind.__name__}")
+    for config in run.rglob("config.json"):
+        reseal(config.parent)
+    return "; ".join(said)
+
+
 def reseal(run):
     """Make all digests of a run fit what it holds now, as far as it still has places for them."""
-    odd = contextlib.suppress(TypeError, KeyError, AttributeError, ValueError, OSError, IndexError)
+    odd = contextlib.suppress(TypeError, KeyError, AttributeError, ValueError, OSError, IndexError, UserError)
     config = _load(run / "config.json")
     with odd:
         own = identity(config)
@@ -197,7 +211,7 @@ def reseal(run):
         with odd:
             about = _load(elites / name)
             about["elites_sha256"] = checksum(elites / "elites.safetensors")
-            with contextlib.suppress(TypeError, KeyError, AttributeError, OSError):
+            with odd:
                 about["tables"] = {each: _written(elites / each) for each in about["tables"]}
             _seal(elites / name, about)
     parts = (elites / name for name in ("elites.safetensors", "elites.json"))
@@ -208,11 +222,11 @@ def reseal(run):
             record = _load(path)
             ties = record if part is None else record.get(part)
             if isinstance(ties, dict):
-                with contextlib.suppress(TypeError, KeyError, AttributeError, OSError):
+                with odd:
                     ties["config"] = own
                     ties["elites"] = {each: held[each] for each in ties["elites"]}
                     ties["logs"] = {each: _written(run / f"{each}.csv") for each in ties["logs"]}
-                with contextlib.suppress(TypeError, KeyError, AttributeError, OSError):
+                with odd:
                     ties["checksums"] = {each: checksum(path.with_name(each)) for each in ties["checksums"]}
                     for segment in ties["replay"]["segments"]:
                         segment["sha256"] = checksum(path.parents[1] / "replay" / segment["file"])

@@ -22,7 +22,7 @@ import jax
 import numpy as np
 
 from qdpg.cluster.engine import Engine, find_engine
-from qdpg.errors import DamagedError, UserError
+from qdpg.errors import DamagedError, MissingError, UserError
 from qdpg.evaluation.corrected import Score, loss, score
 from qdpg.evaluation.table import describe_elites
 from qdpg.play.judging import Chosen, Outcomes, judge
@@ -32,7 +32,7 @@ from qdpg.ranges import SEED, Range, check_seconds
 from qdpg.runs.collection import Collection
 from qdpg.runs.evaluated import ARRAYS, EVALUATED, EVALUATED_ABOUT, FORMAT, read_evaluated_about, write_table
 from qdpg.runs.files import checksum, lock_directory
-from qdpg.runs.logs import CsvLog, read_csv
+from qdpg.runs.logs import CsvLog, check_finite, read_csv
 from qdpg.runs.records import Written, parse, write_record
 from qdpg.runs.run import Run, load_run
 from qdpg.runs.software import describe_software
@@ -153,17 +153,30 @@ def _take_up(directory: Path, elites: Collection, episodes: int, seed: int) -> t
     path = directory / EPISODES
     if found is not None and all(found.get(key) == value for key, value in about.items()):
         try:
-            written = parse(Written, found.get("tables", {}).get(EPISODES, {"length": 0}), str(path))
+            written = parse(Written, found["tables"].get(EPISODES, {"length": 0}), str(path))
             log = CsvLog(path, written)
             log.cut()  # what was being written when the process ended
+            _check_episodes(directory, elites, episodes)
             return found, log
-        except DamagedError:
+        except (DamagedError, MissingError):  # nothing is lost but time
             pass
     for name in (EPISODES, EVALUATED):
         (directory / name).unlink(missing_ok=True)
     about |= {"episodes": 0, "tables": {}}
     write_record(directory / EVALUATED_ABOUT, about)
     return about, CsvLog(path)
+
+
+def _check_episodes(directory: Path, elites: Collection, episodes: int) -> None:
+    """Refuse a table that holds anything but the first of the episodes that are to be played."""
+    path = directory / EPISODES
+    if not path.is_file():
+        return
+    table, order = read_csv(path), play_order(len(elites), episodes)
+    check_finite(table, ("cell", "fitness", *elites.spec.descriptor_names), path)
+    rows = order[: len(table["cell"]), 0]
+    if not np.array_equal(table["cell"], elites.cells_index[rows]):
+        raise DamagedError(f"{path} is damaged: its episodes are not those that were to be played.")
 
 
 def _read_episodes(directory: Path, elites: Collection) -> tuple[np.ndarray, np.ndarray]:

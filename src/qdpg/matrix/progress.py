@@ -36,9 +36,10 @@ class Totals:
 def read_progress(run: PlannedRun) -> Progress:
     """How far `run` has come; nothing if it has not finished a generation."""
     row = read_last_row(run.path / "metrics.csv")
-    if row is None:
+    try:
+        return Progress() if row is None else Progress(int(row["steps"]), row["seconds"], row["best_fitness"])
+    except (KeyError, ValueError, OverflowError):  # damaged; the run's own process will say so
         return Progress()
-    return Progress(int(row["steps"]), row["seconds"], row["best_fitness"])
 
 
 def is_finished(run: PlannedRun) -> bool:

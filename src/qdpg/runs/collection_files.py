@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,12 @@ from qdpg.learn.networks import Activation
 from qdpg.memory.elites import Elites
 from qdpg.options import fit
 from qdpg.play.alone import Arithmetic
-from qdpg.ranges import Cells, Count
+from qdpg.ranges import Cells, Correlation, Count, Seed
 from qdpg.runs.collection import Collection
 from qdpg.runs.evaluated import ABOUT, ARRAYS, FORMAT, OLD_FORMAT, read_evaluated, write_evaluated
 from qdpg.runs.files import Staged, as_json, read_arrays, read_json, stage, stage_arrays
-from qdpg.runs.records import DIGEST, parse, read_sealed, sealed
+from qdpg.runs.records import DIGEST, Length, parse, read_sealed, sealed
+from qdpg.tasks.contract import check_spec
 from qdpg.tasks.task import TaskSpec
 
 _MEANING = {
@@ -42,6 +44,8 @@ _MEANING = {
     "actions are clipped to [-1, 1]",
     "bias_i": "[policy, fan_out]",
 }
+_WHOLE = ("index", "seed", "length", "generation")
+_KINDS = {"whole": "iu", "signed": "iu", "real": "f", "any": "iuf"}  # kinds of NumPy's types
 _TRIALS = ("episodes", "trial_seeds", "trial_fitness", "trial_behaviours")
 
 
@@ -90,6 +94,18 @@ class _Shape:
     output: Activation
 
 
+@dataclass(frozen=True)
+class _About:
+    """What there must be to know about a collection; the rest of `elites.json` is for its readers."""
+
+    policies: Length
+    policy: _Shape
+    cells: Cells
+    archive_seed: Seed
+    noise_correlation: Correlation
+    steps: Length
+
+
 def save_collection(elites: Collection, directory: Path) -> None:
     """Write a collection on its own, with what is known about its policies.
 
@@ -125,39 +141,55 @@ def read_collection(directory: Path, spec: TaskSpec | None = None, arithmetic: A
         about = read_sealed(directory / ABOUT)
         if about.get("format") != FORMAT:
             raise DamagedError(f"{directory / ABOUT} has format {about.get('format')!r:.40}, not {FORMAT}.")
+    where = str(directory / ABOUT)
+    is_of_run = spec is not None
     if spec is None:
-        spec = parse(TaskSpec, about.get("spec"), f"'spec' in {directory / ABOUT}")
+        spec = parse(TaskSpec, about.get("spec"), f"'spec' in {where}")
+        check_spec(spec, where)
     if arithmetic is None:
-        arithmetic = fit(about.get("arithmetic", "native"), Arithmetic, f"'arithmetic' in {directory / ABOUT}")
-    arrays = read_arrays(directory / ARRAYS, about.get("elites_sha256", ""))
-    _check(directory, spec, about, arrays)
+        arithmetic = fit(about.get("arithmetic", "native"), Arithmetic, f"'arithmetic' in {where}")
+    found = parse(_About, {each.name: about.get(each.name) for each in dataclasses.fields(_About)}, where)
+    _check_about(found, spec, where)
+    arrays = read_arrays(directory / ARRAYS, str(about.get("elites_sha256", "")))
+    _check_arrays(arrays, found, spec, f"{directory / ARRAYS} is damaged:")
+    if is_of_run and (np.diff(arrays["index"]) <= 0).any():
+        raise DamagedError(f"{directory / ARRAYS} is damaged: 'index' does not ascend.")
     return Collection(
         spec, about, arrays, read_evaluated(directory, len(arrays["index"]), spec.descriptor_names), arithmetic
     )
 
 
-def _check(directory: Path, spec: TaskSpec, about: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+def _check_about(about: _About, spec: TaskSpec, where: str) -> None:
+    """Refuse a description that does not fit the task."""
+    sizes, heads = about.policy.sizes, 2 if about.policy.output == "gaussian" else 1
+    if len(sizes) < 2 or sizes[0] != spec.observation_size or sizes[-1] != heads * spec.action_size:
+        raise DamagedError(f"{where} is of another task: its policies have the sizes {sizes!s:.60}.")
+    if isinstance(about.cells, tuple) and len(about.cells) != spec.descriptor_size:
+        raise DamagedError(f"{where} is of another task: its cells are {about.cells!s:.60}.")
+
+
+def _check_arrays(arrays: dict[str, np.ndarray], about: _About, spec: TaskSpec, where: str) -> None:
     """Refuse arrays that do not fit each other, their description or the task."""
-    shape = parse(_Shape, about.get("policy"), f"'policy' in {directory / ABOUT}")
-    sizes = shape.sizes
-    wanted: dict[str, tuple[int, ...]] = dict.fromkeys(
-        ("index", "fitness", "seed", "noise", "length", "episode_return", "generation"), ()
-    )
-    wanted["behaviour"] = (spec.descriptor_size,)
-    for i, (fan_in, fan_out) in enumerate(itertools.pairwise(sizes)):
-        wanted |= {f"weight_{i}": (fan_in, fan_out), f"bias_{i}": (fan_out,)}
-    policies = len(arrays["index"]) if "index" in arrays and arrays["index"].ndim else 0
-    for name, tail in wanted.items():
-        if name not in arrays or arrays[name].shape != (policies, *tail):
-            found = arrays[name].shape if name in arrays else "missing"
-            raise DamagedError(f"{directory / ARRAYS} is damaged: {name!r} is {found}, not {(policies, *tail)}.")
-        if arrays[name].dtype.kind == "f" and not np.isfinite(arrays[name]).all():
-            raise DamagedError(f"{directory / ARRAYS} is damaged: {name!r} is not finite.")
-    if sizes[0] != spec.observation_size:
-        raise DamagedError(f"{directory / ABOUT} is of another task: policies see {sizes[0]} numbers.")
-    if about.get("policies") != policies:
-        raise DamagedError(f"{directory / ABOUT} is damaged: it speaks of {about.get('policies')!r:.40} policies.")
-    for name, least in (("noise_correlation", float), ("archive_seed", int), ("steps", int)):
-        if not isinstance(about.get(name), int | least) or isinstance(about.get(name), bool):
-            raise DamagedError(f"{directory / ABOUT} is damaged: {name!r} is {about.get(name)!r:.40}.")
-    fit(about.get("cells"), Cells, f"'cells' in {directory / ABOUT}")
+    wanted: dict[str, tuple[str, tuple[int, ...]]] = dict.fromkeys(_WHOLE, ("whole", ()))
+    wanted |= dict.fromkeys(("fitness", "noise", "episode_return"), ("real", ()))
+    wanted["behaviour"] = "real", (spec.descriptor_size,)
+    for i, (fan_in, fan_out) in enumerate(itertools.pairwise(about.policy.sizes)):
+        wanted |= {f"weight_{i}": ("real", (fan_in, fan_out)), f"bias_{i}": ("real", (fan_out,))}
+    if "episodes" in arrays:
+        most = arrays["trial_seeds"].shape[1] if arrays.get("trial_seeds", np.zeros(0)).ndim == 2 else 0
+        wanted |= {"episodes": ("whole", ()), "trial_seeds": ("signed", (most,)), "trial_fitness": ("any", (most,))}
+        wanted["trial_behaviours"] = "any", (most, spec.descriptor_size)
+    for name, (kind, tail) in wanted.items():
+        found = arrays[name].shape if name in arrays else "missing"
+        if found != (about.policies, *tail):
+            raise DamagedError(f"{where} {name!r} is {found}, not {(about.policies, *tail)}.")
+        if arrays[name].dtype.kind not in _KINDS[kind]:
+            raise DamagedError(f"{where} {name!r} holds {arrays[name].dtype}, not {kind} numbers.")
+        if kind == "real" and not np.isfinite(arrays[name]).all():
+            raise DamagedError(f"{where} {name!r} is not finite.")
+        if kind == "whole" and (arrays[name] < 0).any():
+            raise DamagedError(f"{where} {name!r} has numbers below 0.")
+    if (arrays["index"] >= math.prod(np.atleast_1d(about.cells).tolist())).any():
+        raise DamagedError(f"{where} 'index' names cells that there are not.")
+    if "episodes" in arrays and (arrays["episodes"] > most).any():
+        raise DamagedError(f"{where} 'episodes' are more than were written.")

@@ -6,7 +6,7 @@ import csv
 import hashlib
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from qdpg.runs.files import open_file, read_bytes
 from qdpg.runs.records import Written
 from qdpg.terminal import is_printable
 
+_MOST = 1e30  # of any number in a table
 _TAIL = 2**16  # bytes at the end of a log that surely hold a whole row
 
 
@@ -131,6 +132,19 @@ def read_csv(path: Path) -> Table:
         raise DamagedError(f"{path} is not a table of numbers: {error}.") from error
     table = table.reshape(-1, len(columns))
     return Table({column: table[:, i] for i, column in enumerate(columns)})
+
+
+def check_finite(table: Mapping[str, np.ndarray], columns: Iterable[str], path: Path) -> None:
+    """Refuse a table that lacks one of `columns`, or does not know a number in it.
+
+    Raises:
+        DamagedError: It does.
+    """
+    for name in columns:
+        if name not in table:
+            raise DamagedError(f"{path} is damaged: it has no column {name!r}.")
+        if not (np.abs(table[name]) < _MOST).all():
+            raise DamagedError(f"{path} is damaged: in column {name!r} is a number that is not finite or too large.")
 
 
 def read_last_row(path: Path) -> dict[str, float] | None:

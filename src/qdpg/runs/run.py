@@ -30,10 +30,11 @@ from qdpg.algorithms.registry import config_to_json
 from qdpg.errors import DamagedError, MissingError, UntrustedError, UserError
 from qdpg.runs.config import FORMAT, STEPS, RunConfig, identity, read_config, write_config
 from qdpg.runs.files import TEMPORARY, check_inside, lock_directory, make_directory
-from qdpg.runs.logs import Table, read_csv
+from qdpg.runs.logs import Table, check_finite, read_csv
 from qdpg.runs.records import Ties, parse, read_sealed, write_record
 from qdpg.runs.software import describe_software
 from qdpg.runs.ties import check_elites
+from qdpg.tasks.contract import check_spec
 from qdpg.tasks.registry import BUILT_IN, foreign_code, make_task
 from qdpg.tasks.task import Task, TaskSpec
 
@@ -44,6 +45,11 @@ if TYPE_CHECKING:
     from qdpg.runs.collection import Collection
 
 LOGS = ("metrics", "episodes", "evaluations")
+_KNOWN = {  # columns of the logs whose numbers are always known
+    "metrics": ("generation", "steps", "seconds", "cells", "coverage", "qd_score", "episodes"),
+    "episodes": ("generation", "steps", "fitness"),
+    "evaluations": ("steps", "best_fitness", "median_fitness"),
+}
 _NOT_OURS = ("wandb",)  # has links in it
 _BEGUN = {"manifest.json", ".lock"}  # what a process that was killed while it made a run may have left
 
@@ -151,9 +157,16 @@ class Run:
         return path
 
     def _log(self, name: str) -> Table:
+        path = self.path / f"{name}.csv"
         if self.ties is not None and name in self.ties.logs:
             self.check_log(name)
-        return read_csv(self.path / f"{name}.csv")
+        table = read_csv(path)
+        check_finite(table, _KNOWN[name], path)
+        if name == "metrics" and "best_fitness" not in table:  # minus infinity before there are elites
+            raise DamagedError(f"{path} is damaged: it has no column 'best_fitness'.")
+        if (np.diff(table["steps"], prepend=0) < 0).any():
+            raise DamagedError(f"{path} is damaged: its steps do not ascend.")
+        return table
 
     def peak_memory(self) -> float:
         """The most bytes of memory that a process training it held; not-a-number if that was not recorded."""
@@ -278,7 +291,11 @@ def _read_manifest(path: Path, config: dict[str, Any]) -> tuple[dict[str, Any], 
     found = None if ties is None else parse(Ties, ties, str(path))
     if found is not None and found.config != identity(config):
         raise DamagedError(f"{path} is of another run: it was trained with other settings than config.json has now.")
-    return manifest, found, None if outline is None else parse(_Outline, outline, str(path))
+    if outline is None:
+        return manifest, found, None
+    contract = parse(_Outline, outline, str(path))
+    check_spec(contract.spec, str(path))
+    return manifest, found, contract
 
 
 def create_run(path: Path, config: RunConfig) -> Run:

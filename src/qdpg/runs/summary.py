@@ -48,7 +48,7 @@ def summarise(run: Run) -> dict[str, Any]:
         "generations": int(last["generation"]),
         "episodes": int(metrics["episodes"].sum()),
         "cells_filled": int(last["cells"]),
-        "cells": round(last["cells"] / last["coverage"]) if last["coverage"] > 0 else math.nan,
+        "cells": round(last["cells"] / last["coverage"]) if last["coverage"] > 1e-12 else math.nan,
         "coverage": last["coverage"],
         "qd_score": last["qd_score"],
         "best_fitness": last["best_fitness"],

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, get_args
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import mujoco
 import numpy as np
 
 from qdpg.errors import UserError
+from qdpg.tasks.contract import find_spec_problems
 from qdpg.tasks.gymnasium import GymnasiumTask, in_words
-from qdpg.tasks.task import BehaviourKind, FitnessKind, JaxTask, MujocoTask, Physics, Task, TaskSpec, compile_model
+from qdpg.tasks.task import JaxTask, MujocoTask, Physics, Task, TaskSpec, compile_model
 
 SEEDS = (0, 1, 2)
 STEPS = 100  # per episode
@@ -32,7 +32,7 @@ def check_task(task: Task) -> list[str]:
         return [str(error)]
     except Exception as error:
         return [f"its spec fails with {in_words(error)}; let it return a TaskSpec."]
-    problems = list(_check_spec(spec))
+    problems = list(find_spec_problems(spec))
     if problems:
         return problems  # without sizes and bounds that hold, episodes would only show their consequences
     try:
@@ -41,56 +41,6 @@ def check_task(task: Task) -> list[str]:
         return [str(error)]
     except Exception as error:
         return [f"what it returns cannot be used ({in_words(error)}); return arrays of numbers."]
-
-
-def _check_spec(spec: TaskSpec) -> Iterator[str]:
-    for name in ("horizon", "observation_size", "action_size"):
-        value = getattr(spec, name)
-        if not isinstance(value, numbers.Integral) or value < 1:
-            yield f"its {name} is {value!r}; give a whole number, at least 1."
-    sizes = {"action": spec.action_size, "descriptor": spec.descriptor_size}
-    for name, size in sizes.items():
-        low, high = getattr(spec, f"{name}_low"), getattr(spec, f"{name}_high")
-        if not len(low) == len(high) == size or not size:
-            yield f"it has {size} {name}s, but {len(low)} lower and {len(high)} upper bounds; give each one of both."
-        elif not np.isfinite([*low, *high]).all():
-            yield f"its {name}s have no finite bounds; give finite numbers as {name}_low and {name}_high."
-        elif not (np.array(low) < high).all():
-            yield f"its {name}_low {low} is not below its {name}_high {high}; give every {name} a range."
-    scale = spec.observation_scale
-    if len(scale) > spec.observation_size or not all(np.isfinite(s) and s > 0 for s in scale):
-        yield "its observation_scale must be positive numbers, one for each observation; leave it away if in doubt."
-    rows = [row for row, _, _ in spec.located]
-    if rows and (len(rows) != spec.descriptor_size or not all(0 <= row < spec.observation_size for row in rows)):
-        yield "its located must name an observation for each descriptor, or for none; leave it away if in doubt."
-    if spec.quarter_turn and not _is_quarter_turn(spec):
-        yield (
-            "its quarter_turn must take every observation and every action from another, with sign 1 or -1, such that "
-            "four turns change nothing, and needs two descriptors; leave it away if in doubt."
-        )
-    if len(spec.descriptor_names) != spec.descriptor_size:
-        names = ", ".join(spec.descriptor_names)
-        yield f"its {spec.descriptor_size} descriptors are named {names}; give descriptor_names one name for each."
-    for name, kinds in (("behaviour", BehaviourKind), ("fitness", FitnessKind)):
-        if getattr(spec, name) not in get_args(kinds):
-            yield f"its {name} is {getattr(spec, name)!r}; choose {' or '.join(get_args(kinds))}."
-
-
-def _is_quarter_turn(spec: TaskSpec) -> bool:
-    """Whether four of them change nothing; observations that are always zero, at the end, may be left out."""
-    if len(spec.quarter_turn) != 2 or spec.descriptor_size != 2:
-        return False
-    sizes = len(spec.observation_scale) or spec.observation_size, spec.action_size
-    for turn, size in zip(spec.quarter_turn, sizes, strict=True):
-        if len(turn) != size or sorted(source for source, _ in turn) != list(range(size)):
-            return False
-        sources, signs = np.array(turn).T
-        once = turned = np.arange(1.0, size + 1)
-        for _ in range(4):
-            turned = turned[sources] * signs
-        if not np.array_equal(once, turned):
-            return False
-    return True
 
 
 class _Shown(NamedTuple):
