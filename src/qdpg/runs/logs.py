@@ -120,7 +120,7 @@ def read_csv(path: Path) -> Table:
             f"{path} is missing or empty; the run has not finished a generation, or the file was removed."
         )
     columns = rows[0]
-    if len(set(columns)) != len(columns) or not all(name and is_printable(name) for name in columns):
+    if not columns or len(set(columns)) != len(columns) or not all(name and is_printable(name) for name in columns):
         raise DamagedError(f"{path} is not a table of numbers: its columns have no proper names.")
     if uneven := next((n for n, row in enumerate(rows[1:], start=2) if len(row) != len(columns)), None):
         raise DamagedError(
