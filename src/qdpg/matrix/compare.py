@@ -21,7 +21,8 @@ from qdpg.matrix.record import Failure, Failures, read_matrix, write_matrix
 from qdpg.matrix.work import Work
 from qdpg.ranges import check_seconds
 from qdpg.report.words import plural
-from qdpg.runs.files import lock_directory, make_directory, read_json
+from qdpg.runs.files import check_inside, lock_directory, make_directory, read_json
+from qdpg.runs.run import NOT_OURS
 from qdpg.runs.signals import signals_to
 from qdpg.tasks.registry import foreign_code
 
@@ -92,6 +93,8 @@ def compare(
     check_seconds(checkpoint_seconds, "--checkpoint-seconds")
     check_seconds(evaluate_seconds, "--evaluate-seconds")
     out = Path(out)
+    if out.is_dir():
+        check_inside(out, but=NOT_OURS)
     asked: dict[str, Any] = {
         "tasks": tasks,
         "algorithms": (algorithms,) if isinstance(algorithms, str) else algorithms,

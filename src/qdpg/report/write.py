@@ -26,7 +26,7 @@ from qdpg.report.page import Picture, Section, to_page, to_text
 from qdpg.report.panels import draw_coverage_maps, draw_final_grids
 from qdpg.report.tables import Table, to_csv
 from qdpg.report.words import number, plural
-from qdpg.runs.files import write_bytes
+from qdpg.runs.files import check_inside, write_bytes
 
 TITLE = "Quality-diversity policy gradients: results"
 
@@ -50,6 +50,8 @@ def write_report(
     Raises:
         UserError: There is nothing to report, a run cannot be read, or `out` cannot be written.
     """
+    if out.is_dir():
+        check_inside(out)  # a report that came with somebody's runs may lead elsewhere
     findings = gather(directories)
     sections = [_task_section(task, say, formats) for task in findings.tasks]
     sections.append(_last_section(findings))

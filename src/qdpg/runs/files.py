@@ -48,6 +48,8 @@ _TYPES = {
 def open_file(path: Path, flags: int = os.O_RDONLY, most: int = MOST) -> int:
     """Open a regular file; return its descriptor.
 
+    A file that is written to and has other names elsewhere (hard links, as some backups have) becomes a copy first.
+
     Raises:
         MissingError: There is nothing.
         DamagedError: It is a link, a directory, a pipe or a device, or too large.
@@ -72,6 +74,10 @@ def open_file(path: Path, flags: int = os.O_RDONLY, most: int = MOST) -> int:
     if problem:
         os.close(handle)
         raise DamagedError(f"{path} {problem}.")
+    if flags & os.O_WRONLY and about.st_nlink > 1:
+        os.close(handle)
+        write_bytes(path, read_bytes(path))
+        return open_file(path, flags, most)
     return handle
 
 
@@ -216,7 +222,7 @@ def check_inside(directory: Path, but: Collection[str] = ()) -> None:
 
     Args:
         directory: Where to look.
-        but: Names in it that are not looked at, and that we do not open either.
+        but: Names, at any depth, that are not looked at, and that we do not open either.
 
     Raises:
         DamagedError: A link, pipe, socket or device is there.
@@ -227,7 +233,7 @@ def check_inside(directory: Path, but: Collection[str] = ()) -> None:
         return
     for entry in (each for each in entries if each.name not in but):
         if entry.is_dir(follow_symlinks=False):
-            check_inside(Path(entry.path))
+            check_inside(Path(entry.path), but)
         elif not entry.is_file(follow_symlinks=False) and os.path.lexists(entry.path):
             kind = "a link" if entry.is_symlink() else "a pipe, socket or device"
             raise DamagedError(f"{entry.path} is {kind}, but a run holds files and directories only; remove it.")

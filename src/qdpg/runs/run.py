@@ -50,7 +50,7 @@ _KNOWN = {  # columns of the logs whose numbers are always known
     "episodes": ("generation", "steps", "fitness"),
     "evaluations": ("steps", "best_fitness", "median_fitness"),
 }
-_NOT_OURS = ("wandb",)  # has links in it
+NOT_OURS = ("wandb",)  # has links in it
 _BEGUN = {"manifest.json", ".lock"}  # what a process that was killed while it made a run may have left
 
 
@@ -273,7 +273,7 @@ def load_run(path: Path | str, trust: bool = False) -> Run:
     for name in ("config.json", "manifest.json"):
         if not os.path.lexists(path / name):
             raise UserError(f"{path} is not a run: it has no {name}.")
-    check_inside(path, but=_NOT_OURS)
+    check_inside(path, but=NOT_OURS)
     config, refusal = read_config(path / "config.json")
     manifest, ties, outline = _read_manifest(path / "manifest.json", config)
     return Run(path, config, manifest, refusal, trust, ties, outline)
