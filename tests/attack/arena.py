@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import damage
+import strangers
 from victims import (
     ALGORITHMS,
     MORE,
@@ -63,6 +64,11 @@ class Arena:
             outside.mkdir()
             (outside / "precious.txt").write_text("not yours\n" * 100)
         self.outside = files_of(outside)
+        self.traps = self.path / "traps"  # where Python looks for modules
+        self.traps.mkdir(exist_ok=True)
+        strangers.set_traps(self.traps, "payload")
+        paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+        os.environ["PYTHONPATH"] = os.pathsep.join([*paths, str(self.traps)])
         self._expected = {}
         self.run = run  # how commands are run
 

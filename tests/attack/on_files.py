@@ -54,7 +54,7 @@ def stranger(arena, seed, number):
         faults.append(f"refused, but changed {changed}: {name}: {done.err}")
     if not arena.is_unharmed():
         faults.append(f"something outside was changed: {name}")
-    if strangers.is_sprung(copy.parent):
+    if strangers.is_sprung(copy.parent) or strangers.is_sprung(arena.traps):
         faults.append(f"code was executed: {name}: {done}")
     return 1, faults
 

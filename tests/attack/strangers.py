@@ -17,8 +17,9 @@ from qdpg.runs.records import sealed
 TRAP = "open({mark!r}, 'w').close()\nraise SystemExit(0)\n"
 MARK = "executed"
 CODE = [
-    *("payload:Own", "payload", "queue:x", "os:fork", "sys:exit", "gym:payload:Own-v0", "gym:payload", "a.b.c:d"),
-    *("../outside/precious:x", "gym:Pendulum-v1", "gym:", ":", "qdpg.cli.main:main", "payload:Own.x", "builtins:exec"),
+    *("payload:Own", "payload", "queue:x", "os:fork", "sys:exit", "gym:payload:Own-v0", "gym:payload"),
+    *("../outside/precious:x", "gym:", ":", "a.b.c:d", "qdpg.cli.main:main", "payload:Own.x", "builtins:exec"),
+    *("gym:Pendulum-v1", "gym:Pendulum-v1", "gym:Pendulum-v1", "gym:Ant-v5"),
 ]
 TEXTS = ["=HYPERLINK(1)", "@SUM(1)", "+1", "<script>alert(1)</script>", "[red]x[/red]", "a/../../b", "‮x", "\x9b31m"]
 NAMES = [*("=1+1", "a\nb", "\x1b[31mred", "-rf", "<b>", "x" * 200), ".tmp-x", "damaged-00000001", "99999999", "9"]
@@ -26,10 +27,10 @@ VALUES = [*NASTY, *TEXTS, 2**31 - 1, 2**63, -(2**63), 1e-300, 1e300, [0] * 1000,
 CELLS = ["", "nan", "inf", "-inf", "1e400", "-1", "1e18", "=1+1", "x", "\x1b[31m", '"', "1,2", "0x10", "٣", "1_0"]
 
 
-def set_traps(directory):
-    """Modules beside the run that leave a mark if anybody imports them."""
-    for name in ("payload.py", "queue.py", "sitecustomize.py", "numpy.py"):
-        (directory / name).write_text(TRAP.format(mark=str(directory / MARK)))
+def set_traps(directory, *names):
+    """Modules in a directory that leave a mark there if anybody imports them."""
+    for name in names or ("payload", "queue", "sitecustomize", "numpy"):
+        (directory / f"{name}.py").write_text(TRAP.format(mark=str(directory / MARK)))
 
 
 def is_sprung(directory):
@@ -77,7 +78,8 @@ def code(run, rng, outside):
     what, name = rng.choice(["task", "task", "algorithm"]), rng.choice(CODE)
     data[what] = name
     if rng.random() < 0.5:
-        data["task_options"] = {rng.choice(["env", "name", "horizon", "__init__"]): rng.choice([*CODE, *VALUES])}
+        option = rng.choice(["env", "env", "name", "horizon", "kwargs", "kwargs.xml_file", "descriptor", "__init__"])
+        data["task_options"] = {option: rng.choice([*CODE, *VALUES, {"xml_file": str(outside / "precious.txt")}])}
     path.write_text(json.dumps(data))
     if rng.random() < 0.7:  # with the contract of the task that it was trained on
         manifest = path.with_name("manifest.json")

@@ -11,11 +11,12 @@ from victims import MORE, SMALL, files_of
 
 import qdpg
 from qdpg.cli.settings import parse_settings, split_settings
-from qdpg.errors import DamagedError, UserError
+from qdpg.errors import DamagedError, UntrustedError, UserError
 from qdpg.evaluation.evaluate import evaluate
 from qdpg.matrix.compare import compare
-from qdpg.matrix.matrix import PlannedRun
+from qdpg.matrix.matrix import PlannedRun, make_matrix
 from qdpg.matrix.progress import Progress, read_progress
+from qdpg.matrix.record import write_matrix
 from qdpg.report.write import write_report
 from qdpg.runs.files import read_arrays, write_arrays
 from qdpg.runs.run import load_run
@@ -218,3 +219,27 @@ def test_a_copy_that_shares_its_files_stays_as_it_is(trained, tmp_path):
     evaluate(copy, episodes=3)
     assert files_of(trained) == before
     assert files_of(copy) != before
+
+
+@pytest.mark.parametrize("options", [{"env": "payload:Own-v0"}, {"kwargs": {"xml_file": "payload/robot.xml"}}])
+@pytest.mark.parametrize("name", ["gym:Pendulum-v1", "gym:Ant-v5"])
+def test_options_of_a_task_import_nothing_either(victim, tmp_path, monkeypatch, name, options):
+    strangers.set_traps(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    change(victim / "config.json", task=name, task_options=options)
+    strangers.reseal(victim)
+    run = load_run(victim)
+    with pytest.raises(UserError, match=r"'env' away|add --trust"):
+        _ = run.task
+    for outcome in (run.show, lambda: write_report([victim], tmp_path / "report"), lambda: run.resume(steps=MORE)):
+        with pytest.raises(UserError):
+            outcome()
+    assert not strangers.is_sprung(tmp_path)
+
+
+def test_settings_of_a_strangers_comparison_open_nothing(tmp_path):
+    settings = {"task.kwargs.xml_file": "x/robot.xml"}
+    matrix = make_matrix(["gym:Ant-v5"], ["map-elites"], [0], 40, "tuned", settings)
+    write_matrix(tmp_path, matrix)
+    with pytest.raises(UntrustedError, match=r"robot\.xml"):
+        compare(tmp_path, quiet=True)

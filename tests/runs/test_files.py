@@ -4,6 +4,7 @@ import json
 import os
 
 import numpy as np
+import psutil
 import pytest
 from safetensors.numpy import load_file
 
@@ -13,6 +14,7 @@ from qdpg.runs.files import (
     check_inside,
     checksum,
     lock_directory,
+    open_file,
     read_arrays,
     read_bytes,
     read_json,
@@ -66,6 +68,24 @@ def test_links_pipes_directories_and_what_is_too_large_are_not_read(tmp_path):
         read_bytes(tmp_path / "nothing")
 
 
+def test_what_would_take_all_memory_is_not_read(tmp_path):
+    size = psutil.virtual_memory().available
+    if not files._MODEST < size <= files.MOST:
+        pytest.skip("this machine has very little memory, or a great deal")
+    (tmp_path / "x").write_bytes(b"")
+    os.truncate(tmp_path / "x", size)  # takes no room on the disk
+    with pytest.raises(UserError, match="memory that is free"):
+        read_bytes(tmp_path / "x")
+
+
+def test_a_file_with_other_names_is_copied_before_it_is_written_to(tmp_path):
+    (tmp_path / "backup").write_text("a")
+    (tmp_path / "x").hardlink_to(tmp_path / "backup")
+    with os.fdopen(open_file(tmp_path / "x", os.O_WRONLY | os.O_APPEND), "ab") as file:
+        file.write(b"b")
+    assert ((tmp_path / "x").read_text(), (tmp_path / "backup").read_text()) == ("ab", "a")
+
+
 def test_a_link_in_the_place_of_a_file_is_replaced_and_its_end_left_alone(tmp_path):
     (tmp_path / "precious").write_text("precious")
     for name in ("x", ".tmp-x"):
@@ -112,6 +132,7 @@ def test_a_full_disk_leaves_the_file_that_was_there(tmp_path, monkeypatch):
 
 
 BAD = {"empty": "", "half": "{", "list": "[]", "deep": "[" * 100_000, "long": '{"a": ' + "9" * 9999 + "}"}
+BAD |= {"rather deep": '{"a": ' * 60 + "1" + "}" * 60}  # which would end in an error when it is written again
 BAD |= {"escape": '{"a": "\\u001b[31m"}', "turned": '{"\\u202e": 1}'}
 
 

@@ -106,7 +106,12 @@ def compare(
     matrix = _complete(out, {name: value for name, value in asked.items() if value is not None})
     named = {*(asked["tasks"] or ()), *(asked["algorithms"] or ())}
     foreign = {name: what for name in (*matrix.tasks, *matrix.algorithms) if (what := foreign_code(name))}
-    if unknown := [what for name, what in foreign.items() if name not in named and not trust]:
+    rest = [name for name in matrix.tasks if name not in foreign]
+    made_with = {name: what for name in rest if (what := foreign_code(name, matrix.settings_of("")[0]))}
+    unknown = [what for name, what in foreign.items() if name not in named]
+    unknown += made_with.values() if settings is None else ()
+    foreign |= made_with
+    if unknown and not trust:
         raise UntrustedError(f"{out} would import {unknown[0]}; if you know this code and trust it, add --trust.")
     planned = matrix.plan(out)
     options = ["--checkpoint-seconds", str(checkpoint_seconds), "--evaluate-seconds", str(evaluate_seconds)]

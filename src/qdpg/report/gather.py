@@ -239,7 +239,7 @@ def _options(result: Result) -> str:
     config = result.run.config
     options = dict(sorted(config["task_options"].items()))
     try:
-        default = None if foreign_code(config["task"]) else make_task(config["task"])
+        default = None if foreign_code(config["task"], options) else make_task(config["task"])
     except UserError:  # a task that must be told something
         default = None
     return ", ".join(

@@ -24,8 +24,10 @@ from qdpg.errors import DamagedError, MissingError, UserError
 from qdpg.terminal import is_printable
 
 TEMPORARY = ".tmp-"  # how names of things being written begin
-MOST_TEXT = 2**26  # bytes of a JSON file
+MOST_TEXT = 2**24  # bytes of a JSON file
 MOST = 2**36  # bytes of any file
+_DEEPEST = 50  # of anything in a JSON file
+_MODEST = 2**28  # bytes that are read without asking
 _CHUNK = 2**20
 _SAFE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # not through links, without waiting at a pipe
 # Names of NumPy's types in the format of safetensors.
@@ -84,6 +86,12 @@ def open_file(path: Path, flags: int = os.O_RDONLY, most: int = MOST) -> int:
 def read_bytes(path: Path, most: int = MOST) -> bytes:
     """Read all of a file; see `open_file`."""
     with os.fdopen(open_file(path, most=most), "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > _MODEST:
+            import psutil
+
+            if 2 * size > psutil.virtual_memory().available:  # what is made of it takes as much again
+                raise UserError(f"{path} has {size:,} bytes, more than half of the memory that is free.")
         return file.read()
 
 
@@ -100,12 +108,15 @@ def read_json(path: Path) -> dict[str, Any]:
     return data
 
 
-def _strings(data: Any) -> Iterable[str]:
+def _strings(data: Any, depth: int = 0) -> Iterable[str]:
+    """All texts in plain data, names among them."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, dict | list):
+        if depth == _DEEPEST:
+            raise ValueError(f"it is nested more than {_DEEPEST} deep")
         for each in data if isinstance(data, list) else [*data, *data.values()]:
-            yield from _strings(each)
+            yield from _strings(each, depth + 1)
 
 
 def read_arrays(path: Path, sha256: str = "") -> dict[str, np.ndarray]:

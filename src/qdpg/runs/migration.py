@@ -94,7 +94,7 @@ def migrate_state(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def _span(data: Mapping[str, Any]) -> float:
     """Mean range of the descriptors, by which thresholds became shares."""
-    if foreign_code(data["task"]):
+    if foreign_code(data["task"], data["task_options"]):
         raise Unknown("its task has code of its own")
     spec = make_task(data["task"], **data["task_options"]).spec
     return float(np.mean(np.asarray(spec.descriptor_high) - spec.descriptor_low))

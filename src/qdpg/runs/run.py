@@ -118,7 +118,8 @@ class Run:
             UntrustedError: It names some.
         """
         for part in parts or ("task", "algorithm"):
-            if not self.is_trusted and (what := foreign_code(self.config[part])):
+            options = self.config["task_options"] if part == "task" else {}
+            if not self.is_trusted and (what := foreign_code(self.config[part], options)):
                 raise UntrustedError(
                     f"{self.path} would import {what}; if you know this code and trust it, add --trust "
                     "(in Python, trust=True)."

@@ -9,7 +9,7 @@ import importlib.machinery
 import os
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from qdpg.errors import UserError
@@ -55,6 +55,8 @@ def make_task(name: str, /, **options: Any) -> Task:
     if name.startswith("gym:"):
         from qdpg.tasks.gymnasium import GymnasiumTask
 
+        if "env" in options:  # else the name would not say what is imported
+            raise UserError(f"{name!r} names the environment already; leave the option 'env' away.")
         return _with_options(GymnasiumTask(env=name.removeprefix("gym:")), name, options)
     plugins = find_plugins("qdpg.tasks")
     if name in plugins or ":" in name:
@@ -82,13 +84,21 @@ def _with_options(task: Task, name: str, options: Mapping[str, Any]) -> Task:
     return task
 
 
-def foreign_code(name: str) -> str | None:
+def foreign_code(name: str, options: Mapping[str, Any] | None = None) -> str | None:
     """What code naming a task (or anything else that is named `module:name`) would import, and from where, in words.
 
     None if it is part of qdpg or of an installed package that is known by a name of its own. Nothing is imported.
+
+    Args:
+        name: Of the task.
+        options: Of the task. What a Gymnasium environment is made with may name a file.
     """
-    if name in BUILT_IN or ":" not in name.removeprefix("gym:"):
+    if name in BUILT_IN:
         return None
+    if ":" not in name.removeprefix("gym:"):
+        made_with = {key: value for key, value in (options or {}).items() if key.partition(".")[0] == "kwargs"}
+        named = next((text for text in _texts(made_with) if any(mark in text for mark in "/\\:.")), None)
+        return None if named is None else f"or open {named!r:.200}, which its option 'kwargs' names"
     module = name.removeprefix("gym:").partition(":")[0]
     top = module.partition(".")[0]
     try:
@@ -97,6 +107,15 @@ def foreign_code(name: str) -> str | None:
         found = None
     origin = found and (found.origin or next(iter(found.submodule_search_locations or []), None))
     return f"the module {module!r} ({f'from {origin}' if origin else 'which is not found here'})"
+
+
+def _texts(data: Any) -> Iterator[str]:
+    """All texts among values, at any depth."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, Mapping | list | tuple):
+        for each in data.values() if isinstance(data, Mapping) else data:
+            yield from _texts(each)
 
 
 def _import_task(name: str) -> Task:
