@@ -243,3 +243,12 @@ def test_settings_of_a_strangers_comparison_open_nothing(tmp_path):
     write_matrix(tmp_path, matrix)
     with pytest.raises(UntrustedError, match=r"robot\.xml"):
         compare(tmp_path, quiet=True)
+
+
+@pytest.mark.parametrize("name", ["<img src=x>", "=1+1", "{alert(1)}", "a`b", "", "x" * 400, "-rf", "[red]x[/red]"])
+@pytest.mark.parametrize("field", ["task", "algorithm", "preset"])
+def test_names_in_a_run_are_names(victim, field, name):
+    change(victim / "config.json", **{field: name})
+    strangers.reseal(victim)
+    with pytest.raises(DamagedError, match=rf"config\.json is damaged: '{field}'"):
+        load_run(victim)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 FORMAT = 3
 UNSEALED_FORMAT = 2  # the same without digests
+_NAME = re.compile(r"\w[\w.:/ -]{0,299}")  # also of modules, and nothing that a page or a table could take for more
 STEPS = Range(1, 2**53)
 Steps = Annotated[int, STEPS]
 
@@ -49,6 +51,11 @@ class RunConfig:
     seed: Seed
     steps: Steps
     until_solved: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("task", "algorithm", "preset"):
+            if not _NAME.fullmatch(value := getattr(self, name)):
+                raise UserError(f"{name!r} is {value!r:.60}, which is no name.")
 
     def make(self) -> tuple[Task, Algorithm]:
         """Return the task and a fresh algorithm."""
