@@ -7,6 +7,7 @@ import re
 import shutil
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 from real_runs import STEPS, real_runs, train
@@ -116,14 +117,22 @@ def test_until_solved_ends_with_the_solution(matrix: Path) -> None:
         assert row.is_finished == is_solved, "solved at two successive looks"
 
 
+class Plane(gymnasium.Env):
+    """Two observations and two actions, as the runs here have."""
+
+    observation_space = action_space = gymnasium.spaces.Box(-1.0, 1.0, (2,))
+
+    def reset(self, *, seed=None, options=None):
+        return np.zeros(2, np.float32), {}
+
+
 def test_a_task_that_must_be_told_something_has_its_own_section(matrix: Path) -> None:
+    gymnasium.register("Plane-v0", Plane, max_episode_steps=50)
     path = matrix / "other" / "short" / "config.json"
     options = {"descriptor": [0, 1], "low": [-1, -1], "high": [1, 1]}
-    path.write_text(
-        json.dumps(json.loads(path.read_text()) | {"task": "gym:MountainCarContinuous-v0", "task_options": options})
-    )
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"task": "gym:Plane-v0", "task_options": options}))
     titles = [task.title for task in gather([matrix]).tasks]
-    assert titles == ["point-maze", "gym:MountainCarContinuous-v0 with descriptor=0,1, high=1,1, low=-1,-1"]
+    assert titles == ["point-maze", "gym:Plane-v0 with descriptor=0,1, high=1,1, low=-1,-1"]
 
 
 def test_failures_of_a_comparison_are_told(matrix: Path) -> None:
