@@ -32,6 +32,7 @@ def main():
     parser.add_argument("--out", type=Path, default=Path("runs/attack"), help="where victims and the record are kept")
     parser.add_argument("--only", nargs="*", choices=list(ATTACKS), help="kinds of attack; all by default")
     parser.add_argument("--share", type=float, default=1.0, help="of the long campaign")
+    parser.add_argument("--part", default="1/1", help="such as 2/3: of three that run at once, each with its own --out")
     parser.add_argument("--again", action="store_true", help="repeat those that found a fault")
     chosen = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))  # a stranger's run must not take the machine
@@ -46,7 +47,8 @@ def main():
     done = {(each["attack"], each["number"]) for each in records}
     arena = Arena(chosen.out.absolute() / "arena")
     wanted = {name: max(1, round(chosen.share * ATTACKS[name][1])) for name in chosen.only or ATTACKS}
-    todo = [(number / of, name, number) for name, of in wanted.items() for number in range(of)]
+    part, parts = map(int, chosen.part.split("/"))
+    todo = [(number / of, name, number) for name, of in wanted.items() for number in range(part - 1, of, parts)]
     for _, name, number in sorted(todo):  # of each kind its share, so that a campaign that is stopped has some of all
         if (name, number) in done:
             continue
