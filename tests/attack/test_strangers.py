@@ -20,6 +20,7 @@ from qdpg.matrix.record import write_matrix
 from qdpg.report.write import write_report
 from qdpg.runs.files import read_arrays, write_arrays
 from qdpg.runs.run import load_run
+from qdpg.tasks.registry import make_task
 
 pytestmark = [pytest.mark.xdist_group("attack")]
 
@@ -252,3 +253,11 @@ def test_names_in_a_run_are_names(victim, field, name):
     strangers.reseal(victim)
     with pytest.raises(DamagedError, match=rf"config\.json is damaged: '{field}'"):
         load_run(victim)
+
+
+@pytest.mark.parametrize("name", ["<iframe srcdoc=x>", "![](http://x)", "\x1b[31m", "x" * 300])
+def test_names_that_options_give_are_names_too(name):
+    options = {"descriptor": [0, 1], "low": [-1, -1], "high": [1, 1]}
+    for option in ({"name": name}, {"descriptor_names": [name, "y"]}):
+        with pytest.raises(UserError, match="plain words"):
+            make_task("gym:Pendulum-v1", **options, **option)

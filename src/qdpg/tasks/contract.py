@@ -11,6 +11,9 @@ import numpy as np
 from qdpg.errors import DamagedError
 from qdpg.ranges import COUNT, Range
 from qdpg.tasks.task import BehaviourKind, FitnessKind, TaskSpec
+from qdpg.terminal import is_printable
+
+_MARKS = ("<", ">", "![", "\n")  # where elements and pictures begin in a page
 
 
 def check_spec(spec: TaskSpec, where: str) -> None:
@@ -36,8 +39,17 @@ def check_spec(spec: TaskSpec, where: str) -> None:
             raise DamagedError(f"{where} is damaged: the task's floor cannot be drawn.")
 
 
+def find_bad_name(spec: TaskSpec) -> str | None:
+    """What is wrong with a name of the task or of a descriptor, in a sentence: pages and terminals show them."""
+    names = (spec.name, *spec.descriptor_names)
+    odd = [name for name in names if not is_printable(name) or any(mark in name for mark in _MARKS) or len(name) > 200]
+    return f"its name {odd[0]!r:.60} could be taken for more than a name; choose plain words." if odd else None
+
+
 def find_spec_problems(spec: TaskSpec) -> Iterator[str]:
     """What is wrong with a contract, each a sentence that says what to do."""
+    if bad := find_bad_name(spec):
+        yield bad
     for name in ("horizon", "observation_size", "action_size"):
         value = getattr(spec, name)
         if not isinstance(value, numbers.Integral) or value < 1:

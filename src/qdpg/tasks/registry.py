@@ -15,6 +15,7 @@ from typing import Any
 from qdpg.errors import UserError
 from qdpg.options import replace_options
 from qdpg.plugins import find_plugins, import_named
+from qdpg.tasks.contract import find_bad_name
 from qdpg.tasks.task import Task
 
 # name -> (module, class): imported only when asked for.
@@ -79,6 +80,8 @@ def _with_options(task: Task, name: str, options: Mapping[str, Any]) -> Task:
         raise
     except Exception as error:
         raise UserError(f"the spec of task {name!r} fails: {type(error).__name__}: {error}") from error
+    if bad := find_bad_name(spec):
+        raise UserError(f"task {name!r} cannot be used: {bad}")
     if spec.horizon < 1:
         raise UserError(f"the horizon of task {name!r} is {spec.horizon}, but must be at least 1.")
     return task
