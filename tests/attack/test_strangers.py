@@ -261,3 +261,18 @@ def test_names_that_options_give_are_names_too(name):
     for option in ({"name": name}, {"descriptor_names": [name, "y"]}):
         with pytest.raises(UserError, match="plain words"):
             make_task("gym:Pendulum-v1", **options, **option)
+
+
+@pytest.mark.parametrize("name", ["metrics.csv", "elites/elites.json", "elites/elites.safetensors", ".lock", "elites"])
+def test_files_and_directories_are_not_taken_for_each_other(victim, name):
+    path = victim / name
+    if path.is_dir():
+        shutil.rmtree(path)
+        path.write_text("")
+    else:
+        path.unlink(missing_ok=True)
+        path.mkdir()
+    before = files_of(victim)
+    with pytest.raises(DamagedError, match=rf"{name} is a (file|directory), but should be"):
+        load_run(victim).resume(steps=MORE + 200)
+    assert files_of(victim) == before

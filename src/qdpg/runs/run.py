@@ -45,6 +45,12 @@ if TYPE_CHECKING:
     from qdpg.runs.collection import Collection
 
 LOGS = ("metrics", "episodes", "evaluations")
+_FILES = (
+    *("config.json", "manifest.json", "resources.json", ".lock", *(f"{name}.csv" for name in LOGS)),
+    *(f"elites/{name}" for name in ("elites.json", "elites.safetensors", "evaluated.json", "evaluated.csv")),
+    "elites/evaluated-episodes.csv",
+)
+_DIRECTORIES = ("checkpoints", "checkpoints/replay", "elites")
 _KNOWN = {  # columns of the logs whose numbers are always known
     "metrics": ("generation", "steps", "seconds", "cells", "coverage", "qd_score", "episodes"),
     "episodes": ("generation", "steps", "fitness"),
@@ -275,9 +281,20 @@ def load_run(path: Path | str, trust: bool = False) -> Run:
         if not os.path.lexists(path / name):
             raise UserError(f"{path} is not a run: it has no {name}.")
     check_inside(path, but=NOT_OURS)
+    _check_kinds(path)
     config, refusal = read_config(path / "config.json")
     manifest, ties, outline = _read_manifest(path / "manifest.json", config)
     return Run(path, config, manifest, refusal, trust, ties, outline)
+
+
+def _check_kinds(path: Path) -> None:
+    """Refuse directories in place of files and files in place of directories, before anything is begun."""
+    for name in _FILES:
+        if (path / name).is_dir():
+            raise DamagedError(f"{path / name} is a directory, but should be a file; remove it.")
+    for name in _DIRECTORIES:
+        if (path / name).is_file():
+            raise DamagedError(f"{path / name} is a file, but should be a directory; remove it.")
 
 
 def _read_manifest(path: Path, config: dict[str, Any]) -> tuple[dict[str, Any], Ties | None, _Outline | None]:
