@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -196,6 +198,17 @@ def test_children_of_a_comparison_do_not_import_what_lies_about(tmp_path):
     line += ["--steps", "40", "--quiet", "--evaluate-seconds", "0", "--set", "population=4", "initial_policies=4"]
     done = Process(*line, "task.horizon=20", cwd=tmp_path).wait()
     assert done.code == 0, done
+    assert not (tmp_path / "executed").exists()
+
+
+def test_modules_that_lie_about_are_not_imported(tmp_path):
+    """`python -m` puts the current directory first; we take it away again."""
+    for name in ("numpy", "rich", "tyro"):
+        (tmp_path / f"{name}.py").write_text("open('executed', 'w').close()\nraise SystemExit(0)\n")
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path[1:])}
+    line = [sys.executable, "-m", "qdpg", "algorithms", "--json"]
+    done = subprocess.run(line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert "map-elites" in done.stdout
     assert not (tmp_path / "executed").exists()
 
 
