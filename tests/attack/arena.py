@@ -122,7 +122,8 @@ class Arena:
         if command == "resume":
             return state_of(copy)
         if command == "compare":
-            return {path.parent.name: state_of(path.parent) for path in sorted(copy.glob("*/*/*/config.json"))}
+            runs = [path.parent for path in sorted(copy.glob("*/*/*/config.json"))]
+            return {path.name: state_of(path) | {"state": "is of no use to a finished run"} for path in runs}
         left = {name: _left(copy / name) for name in COMMANDS[command][1]}
         return without_clock(done.out) if command in PRINTED else "", left
 

@@ -15,7 +15,7 @@ from qdpg.errors import DamagedError, UntrustedError, UserError
 from qdpg.evaluation.evaluate import evaluate
 from qdpg.matrix.compare import compare
 from qdpg.matrix.matrix import PlannedRun, make_matrix
-from qdpg.matrix.progress import Progress, read_progress
+from qdpg.matrix.progress import Progress, is_finished, read_progress
 from qdpg.matrix.record import write_matrix
 from qdpg.report.write import write_report
 from qdpg.runs.files import read_arrays, write_arrays
@@ -276,3 +276,13 @@ def test_files_and_directories_are_not_taken_for_each_other(victim, name):
     with pytest.raises(DamagedError, match=rf"{name} is a (file|directory), but should be"):
         load_run(victim).resume(steps=MORE + 200)
     assert files_of(victim) == before
+
+
+@pytest.mark.parametrize("name", ["metrics.csv", "elites/elites.safetensors", "elites/elites.json", "manifest.json"])
+def test_a_damaged_run_of_a_comparison_is_not_called_finished(victim, name):
+    planned = PlannedRun(victim, load_run(victim).settings, None)
+    assert is_finished(planned)
+    content = bytearray((victim / name).read_bytes())
+    content[-3] ^= 1
+    (victim / name).write_bytes(bytes(content))
+    assert not is_finished(planned)

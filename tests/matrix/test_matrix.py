@@ -15,6 +15,7 @@ from qdpg.matrix.overview import describe, summarise
 from qdpg.matrix.progress import Progress, Totals, is_finished, seconds_left
 from qdpg.matrix.record import read_matrix, write_matrix
 from qdpg.runs.logs import CsvLog, read_last_row
+from qdpg.runs.run import create_run
 
 OLD = make_matrix(
     ("point-maze",), ("td3", "map-elites"), (0, 1), 1000, "tuned", {"hidden": (8, 8), "td3.start_steps": 1}
@@ -129,6 +130,8 @@ def test_what_is_shown():
 
 def test_finished_means_that_the_elites_are_written(tmp_path):
     run = OLD.plan(tmp_path)[0]
+    assert not is_finished(run)
+    create_run(run.path, run.config)
     assert not is_finished(run)
     (run.path / "elites").mkdir(parents=True)
     for steps, finished in ((999, False), (1000, True), (1040, True)):

@@ -10,6 +10,8 @@ from qdpg.errors import UserError
 from qdpg.matrix.matrix import PlannedRun
 from qdpg.runs.files import read_json
 from qdpg.runs.logs import read_last_row
+from qdpg.runs.run import load_run
+from qdpg.runs.ties import check_elites
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,16 @@ def read_progress(run: PlannedRun) -> Progress:
 
 
 def is_finished(run: PlannedRun) -> bool:
-    """Whether nothing is left to do. The elites' description is the last thing that a run writes."""
+    """Whether nothing is left to do: its elites played all steps, and they and its logs are what it wrote.
+
+    The elites' description is the last thing that a run writes. One that is damaged is not finished; its own process
+    will say so, or write again what was lost.
+    """
     try:
+        found = load_run(run.path)
+        check_elites(found.path, found.ties)
+        for name in found.ties.logs if found.ties is not None else ():
+            found.check_log(name)
         steps = read_json(run.path / "elites" / "elites.json")["steps"]
     except (OSError, UserError, KeyError):
         return False
