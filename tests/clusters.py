@@ -6,9 +6,11 @@ They listen to 127.0.0.1 only, have a token of their own, and write nothing outs
 import os
 import secrets
 import shutil
+import socket
 import tempfile
+import time
 import warnings
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 STORE = 80 * 2**20  # bytes of shared memory of each node: Ray's least is 75 MiB
@@ -18,13 +20,26 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_AUTH_MODE", "token")
 os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
 os.environ.setdefault("RAY_enable_worker_prestart", "0")  # Ray would start a process per core before anybody asks
+os.environ.setdefault("RAY_worker_register_timeout_seconds", "600")  # a busy machine takes longer than one minute
+
+
+class _SlowClock:
+    """The time, in which Ray gives a node not 30 s to start (a constant of its own) but ten minutes, for busy machines."""
+
+    def __getattr__(self, name):
+        return getattr(time, name)
+
+    def monotonic(self):
+        return time.monotonic() / 20
 
 
 @contextmanager
 def cluster(*cores):
     """A cluster of nodes with these numbers of cores; the first is the head, and the driver's own."""
+    import ray._private.node
     from ray.cluster_utils import Cluster
 
+    ray._private.node.time = _SlowClock()
     scratch = tempfile.mkdtemp(prefix="ray-")  # a short name: sockets have no room for a longer one
     (Path(scratch) / "ray").mkdir()
     os.environ["RAY_TMPDIR"] = scratch
@@ -43,13 +58,38 @@ def cluster(*cores):
 
 def add_node(made, number):
     """Add a node with a number of cores; return it."""
+    # A node that has to find ports for its agents ends itself after 15 s, which a busy machine may take.
+    agents = ("metrics_agent_port", "metrics_export_port", "dashboard_agent_listen_port", "runtime_env_agent_port")
     return made.add_node(
+        **dict(zip(agents, free_ports(len(agents)), strict=True)),
         num_cpus=number,
         object_store_memory=STORE,
         memory=4 * 2**30,
         node_ip_address="127.0.0.1",
         include_dashboard=False,
     )
+
+
+def free_ports(number):
+    """Ports of this machine that nobody listens on."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def add_foreign_node(made, number, path):
+    """Add a node whose Python finds in the directory `path` what it imports."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = str(path)
+    try:
+        return add_node(made, number)
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
 
 
 def kill_node(node):

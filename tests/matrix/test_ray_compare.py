@@ -52,7 +52,7 @@ def assert_as_local(out, local):
 def processes_of_runs(directory):
     """Processes that train a run on a node, and the directories that they do it in."""
     running = [p for p in psutil.process_iter(["cmdline"]) if "qdpg.matrix.follow" in (p.info["cmdline"] or ())]
-    there = [p for p in running if any("qdpg-run-" in word for word in p.info["cmdline"])]  # others are not ours
+    there = [p for p in running if any(word.startswith(f"{directory}/qdpg-run-") for word in p.info["cmdline"])]
     return [p for p in there if p.status() != psutil.STATUS_ZOMBIE], list(directory.glob("qdpg-run-*"))
 
 
@@ -84,7 +84,8 @@ def test_the_driver_is_killed_and_ctrl_c(tmp_path, local, three_nodes):
     process = begin_and_let_advance(on_cluster(out, three_nodes), run, 3)
     assert processes_of_runs(Path(tempfile.gettempdir()))[0]
     process.kill()
-    wait_until(lambda: not processes_of_runs(Path(tempfile.gettempdir()))[0])  # gone within a minute
+    # Gone within a minute, with their directories.
+    wait_until(lambda: processes_of_runs(Path(tempfile.gettempdir())) == ([], []))
 
     process = begin_and_let_advance(on_cluster(out, three_nodes), run, 3)
     process.send_signal(signal.SIGINT)
@@ -97,6 +98,21 @@ def test_the_driver_is_killed_and_ctrl_c(tmp_path, local, three_nodes):
     done = Started(*on_cluster(out, three_nodes)).wait(280)
     assert done.returncode == 0, done
     assert_as_local(out, local)
+
+
+def test_nodes_that_join_get_runs(tmp_path):
+    out = tmp_path / "out"
+    with cluster(1) as made:
+        process = begin_and_let_advance(
+            on_cluster(out, made, steps=10_000_000), out / "point-maze" / "map-elites" / "seed-0", 1
+        )
+        add_node(made, 3)
+        wait_until(lambda: len(processes_of_runs(Path(tempfile.gettempdir()))[0]) == 4, 200)
+        process.send_signal(signal.SIGTERM)
+        done = process.wait(120)
+    assert done.returncode == 143, done
+    assert "1 at once" in done.stdout
+    assert processes_of_runs(Path(tempfile.gettempdir())) == ([], [])
 
 
 def test_failures_own_tasks_and_what_cannot_be_run(tmp_path, monkeypatch):

@@ -1,14 +1,17 @@
 """Playing on a real cluster of two nodes: the same bits as in this process, whoever plays and whoever dies."""
 
+import shutil
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
 
-from clusters import cluster
+import qdpg
+from clusters import add_foreign_node, cluster, kill_node
 from qdpg.cluster.connect import connected
 from qdpg.cluster.engine import RayEngine, find_engine
 from qdpg.cluster.nodes import refusal, remark, this_node
@@ -123,14 +126,65 @@ def test_a_sentence_comes_back_as_it_was(ray):
     lost.close()
 
 
+def play_with_a_foreign_node(tmp_path):
+    """Play with two processes on a cluster of two nodes, one of which finds its modules in `tmp_path`."""
+    with cluster(1) as made, connected(RayEngine(made.address)) as module:
+        add_foreign_node(made, 1, tmp_path)
+        mixed = RayPlayer(module, TASK, workers=2)
+        while True:  # until both have introduced themselves
+            mixed.play(population(2), np.arange(2))
+
+
 @pytest.mark.slow
-def test_other_versions_are_refused(ray, monkeypatch):
-    older = this_node()._replace(versions=this_node().versions | {"jax": "0.1.2"})
-    monkeypatch.setattr("qdpg.play.ray_pool.this_node", lambda: older)
-    made = RayPlayer(ray, TASK, workers=1)
-    with pytest.raises(UserError, match=rf"^node \S+ has jax {jax.__version__} instead of 0.1.2; install the same"):
-        made.play(population(1), np.zeros(1, int))
-    made.close()
+def test_a_node_with_another_version_is_refused(tmp_path):
+    shutil.copytree(Path(qdpg.__file__).parent, tmp_path / "qdpg", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "qdpg" / "version.py").write_text('__version__ = "0.0.1"\n')
+    with pytest.raises(UserError, match=rf"^node \S+ has qdpg 0.0.1 instead of {qdpg.__version__}; install the same"):
+        play_with_a_foreign_node(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_node_without_our_code_is_refused(tmp_path):
+    """Or with so old a one that it does not get so far as to say its version."""
+    (tmp_path / "qdpg").mkdir()
+    (tmp_path / "qdpg" / "__init__.py").touch()
+    with pytest.raises(UserError, match=r"^node \S+ cannot load this version of qdpg \(ModuleNotFoundError: .*\); inst"):
+        play_with_a_foreign_node(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_node_dies_with_results_that_nobody_has_fetched_and_with_processes_that_wait(monkeypatch):
+    task = Fragile(horizon=6000)  # so long that what was recorded stays with the node until it is fetched
+    with cluster(1, 4) as made, connected(RayEngine(made.address)) as module:
+        far = made.worker_nodes.copy().pop()
+        playing = RayPlayer(module, task)
+        while len(playing.pool._idle) < 5:
+            playing.play(population(5), np.arange(5))
+        where = [actor.__ray_call__.remote(lambda self: node_id()) for actor in playing.pool._idle]
+        is_far = [found != node_id() for found in module.get(where)]
+        assert sum(is_far) == 4
+        here = playing.pool._idle.pop(is_far.index(False))
+        playing.pool._idle.insert(0, here)  # the last one to be given work
+        wait, killed = module.wait, []
+
+        def kill_when_done(references, **options):
+            if not killed:
+                assert len(references) == 2
+                wait(references, num_returns=2, fetch_local=False)
+                kill_node(far)
+                killed.append(far)
+            return wait(references, **options)
+
+        monkeypatch.setattr(module, "wait", kill_when_done)
+        assert_same(make_player(task).play(population(2), np.arange(2)), playing.play(population(2), np.arange(2)))
+        playing.close()
+    assert killed
+
+
+def node_id():
+    import ray
+
+    return ray.get_runtime_context().get_node_id()
 
 
 def test_what_is_said_about_nodes():
@@ -140,6 +194,8 @@ def test_what_is_said_about_nodes():
     other = ours._replace(name="far", processor={"cpu": "i486", "instruction_sets": ""})
     assert refusal(other, ours) is None
     assert "node far has another processor (i486, not" in remark(other, ours)
+    older = ours._replace(name="old", versions=ours.versions | {"jax": "0.1.2"})
+    assert refusal(older, ours).startswith(f"node old has jax 0.1.2 instead of {jax.__version__}; install the same")
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,8 @@ def connected(engine: RayEngine) -> Iterator[ModuleType]:
                 # JAX fears for a copy of this process, but what Ray starts becomes another program at once.
                 warnings.filterwarnings("ignore", message=r"os\.fork")
                 ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
-        except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
-            raise UserError(f"Ray does not answer at {engine.address or 'this machine'}: {_in_words(error)}") from error
+        except Exception as error:  # of any kind: one that gives up waiting is a plain `Exception`
+            raise UserError(f"Ray does not answer at {engine.address or 'this machine'}: {first_line(error)}") from error
         yield ray
     finally:
         ray.shutdown()
@@ -82,6 +82,6 @@ def _own(scratch: Path) -> dict[str, Any]:
     }
 
 
-def _in_words(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     """The first line of an error."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from qdpg.software import find_processor, find_versions
+
+_ADVICE = "install the same requirements.lock on every node (docs/cluster.md), or take it out of the cluster."
 
 
 class Node(NamedTuple):
@@ -29,12 +32,16 @@ def refusal(node: Node, ours: Node) -> str | None:
         for name, version in ours.versions.items()
         if node.versions.get(name) != version
     ]
-    if not other:
+    return f"node {node.name} has {', '.join(other)}; {_ADVICE}" if other else None
+
+
+def failed_start(error: Exception) -> str | None:
+    """Say in one sentence that our code cannot be loaded on a node, if that is why an actor died; None otherwise."""
+    if not getattr(error, "actor_init_failed", False):
         return None
-    return (
-        f"node {node.name} has {', '.join(other)}; install the same requirements.lock on every node "
-        "(docs/cluster.md), or take it out of the cluster."
-    )
+    lines = str(error).strip().splitlines()
+    where = re.search(r"\bip=([^\s,)]+)", lines[0])
+    return f"node {where[1] if where else '?'} cannot load this version of qdpg ({lines[-1].strip()}); {_ADVICE}"
 
 
 def remark(node: Node, ours: Node) -> str | None:

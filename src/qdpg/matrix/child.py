@@ -64,12 +64,12 @@ class Child:
             run: The run.
             cores: Where it may work.
             options: Of `qdpg resume`.
-            directory: Where the process works, and finds the user's own code.
+            directory: Where the process works, and finds the user's own code; removed if we are gone when it ends.
         """
         self.run, self.cores = run, cores
-        command = [sys.executable, "-P", "-m", "qdpg.matrix.follow", str(os.getpid()), "resume", str(run.path)]
         # -P: what lies in the directory that somebody works in is not imported.
-        command += ["--steps", str(run.config.steps), *options]
+        command = [sys.executable, "-P", "-m", "qdpg.matrix.follow", str(os.getpid()), str(directory or "")]
+        command += ["resume", str(run.path), "--steps", str(run.config.steps), *options]
         environment = os.environ | dict.fromkeys(_THREADS, str(len(cores)))
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
         with os.fdopen(open_file(run.log, flags), "ab") as log, _on_cores(cores):

@@ -1,12 +1,14 @@
-"""`python -m qdpg.matrix.follow PARENT …` is `python -m qdpg …` that saves and stops when the process PARENT ends.
+"""`python -m qdpg.matrix.follow PARENT SCRATCH …` is `python -m qdpg …` that saves and stops when PARENT ends.
 
-A comparison that is killed cannot tell its runs, so each of them looks for itself.
+A comparison that is killed cannot tell its runs, so each of them looks for itself. SCRATCH, if not empty, is a directory
+that was made for the run alone: when nobody is left to fetch what is in it, it is removed at the end.
 """
 
 from __future__ import annotations
 
 import os
 import runpy
+import shutil
 import signal
 import sys
 import threading
@@ -21,5 +23,10 @@ def follow(parent: int, every: float = 0.2) -> None:
 
 
 if __name__ == "__main__":
-    threading.Thread(target=follow, args=(int(sys.argv.pop(1)),), daemon=True).start()
-    runpy.run_module("qdpg", run_name="__main__")
+    parent, scratch = int(sys.argv.pop(1)), sys.argv.pop(1)
+    threading.Thread(target=follow, args=(parent,), daemon=True).start()
+    try:
+        runpy.run_module("qdpg", run_name="__main__")
+    finally:
+        if scratch and os.getppid() != parent:
+            shutil.rmtree(scratch, ignore_errors=True)

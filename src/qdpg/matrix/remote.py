@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import IO, Any
 
-from qdpg.cluster.nodes import refusal, remark, this_node
+from qdpg.cluster.connect import first_line
+from qdpg.cluster.nodes import failed_start, refusal, remark, this_node
 from qdpg.cluster.own_code import find_own_file
 from qdpg.errors import UserError
 from qdpg.matrix.host import Host
@@ -20,6 +21,7 @@ from qdpg.runs.room import check_disk, memory_needed
 from qdpg.runs.run import load_run, lock_run
 
 _EVERY = 1.0  # seconds between two looks at a run
+_IN_ADVANCE = 2  # runs that wait for a place, beyond those that there were places for
 _DEATHS = 5  # nodes that may die under a run that comes no further meanwhile
 
 
@@ -75,26 +77,10 @@ class RemoteChild:
         return self._problem or f"the process ended with exit code {code} and said nothing."
 
     def _work(self) -> None:
-        """Have it trained, and again if a node dies, until its process ends by itself."""
-        deaths, before = 0, None
+        """Have it trained; note how that ended."""
         try:
             with self._lock():
-                while True:
-                    try:
-                        self._code = self._train_once()
-                        return
-                    except self._ray.exceptions.RayActorError as error:
-                        newest = max((path.name for path in self.run.path.glob("checkpoints/[0-9]*")), default=None)
-                        deaths = deaths + 1 if newest == before else 1
-                        before = newest
-                        if self._signals:
-                            self._code = -signal.SIGTERM
-                            return
-                        if deaths == _DEATHS:
-                            self._problem, self._code = f"{deaths} nodes died under it, the last one: {error}", 1
-                            return
-                        self.remarks.append(f"lost {self.run.name} with node {self.place}; it goes on elsewhere")
-                        self.place = None
+                self._code = self._train()
         except _StoppedError:
             self._code = -signal.SIGTERM
         except _RefusedError as error:
@@ -107,6 +93,29 @@ class RemoteChild:
 
     def _lock(self) -> IO[bytes]:
         return lock_run(load_run(self.run.path))
+
+    def _train(self) -> int:
+        """Train it, and again if a node dies, until its process ends by itself; return its exit code."""
+        deaths, before = 0, None
+        while True:
+            try:
+                return self._train_once()
+            except self._ray.exceptions.RayTaskError:
+                raise
+            except self._ray.exceptions.RayError as error:  # the actor is lost, or what it sent
+                if problem := failed_start(error):
+                    raise _RefusedError(problem) from error
+                if self._signals:
+                    raise _StoppedError from error
+                newest = max((path.name for path in self.run.path.glob("checkpoints/[0-9]*")), default=None)
+                deaths = deaths + 1 if newest == before else 1
+                before = newest
+                if deaths == _DEATHS:
+                    self._problem = f"{deaths} nodes died under it, the last one: {first_line(error)}"
+                    return 1
+                if self.place is not None:
+                    self.remarks.append(f"lost {self.run.name} with node {self.place}; it goes on elsewhere")
+                self.place = None
 
     def _train_once(self) -> int:
         """Send the files, train, fetch the files; return the exit code of the training."""
@@ -225,7 +234,10 @@ class RayCrew:
 
     def has_room(self, run: PlannedRun, children: Sequence[RemoteChild]) -> bool:
         """Whether to ask Ray for one more place; a few are asked for in advance, since nodes may join."""
-        return len(children) < (self._limit or self.jobs + 2)
+        if self._limit is not None:
+            return len(children) < self._limit
+        waiting = sum(child.place is None for child in children)
+        return len(children) < self.jobs or waiting < _IN_ADVANCE
 
     def start(self, run: PlannedRun) -> RemoteChild:
         """Start it as soon as there is a place."""

@@ -96,9 +96,13 @@ class _Worker:
     """What an actor does. Errors that a person can act on are returned, so that they keep their one sentence."""
 
     def introduce(self, task: Task) -> Node:
-        """Make ready to play `task`; say where that is."""
+        """Make ready to play `task`; say where."""
         cache_compiled_programs()
         self._player = make_player(task, threads=1)
+        return self.present()
+
+    def present(self) -> Node:
+        """Say where this is."""
         return this_node()
 
     def play(
