@@ -1,7 +1,6 @@
 """Playing on a real cluster of two nodes: the same bits as in this process, whoever plays and whoever dies."""
 
 import shutil
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -211,9 +210,3 @@ def test_what_makes_no_sense(engine, address, sentence):
         find_engine(engine, address)
     with pytest.raises(UserError, match="at least 1"):
         RayEngine(workers=0)
-
-
-def test_without_ray_one_sentence_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(UserError, match=r"pip install 'qdpg\[ray\]'"), connected(RayEngine()):
-        pass

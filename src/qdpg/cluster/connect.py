@@ -10,11 +10,13 @@ import logging
 import os
 import secrets
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+import psutil
 
 from qdpg.cluster.engine import RayEngine
 from qdpg.cluster.scratch import Scratch
@@ -22,6 +24,7 @@ from qdpg.errors import UserError
 
 _STORE = 256 * 2**20  # bytes of shared memory of a Ray of our own, at least
 _STORE_SHARE = 0.1  # of the free memory, otherwise
+_ATTEMPTS = 3  # to start it, on a machine that is too busy for Ray's patience
 
 
 @contextmanager
@@ -40,21 +43,61 @@ def connected(engine: RayEngine) -> Iterator[ModuleType]:
     if ray.is_initialized():  # by whoever calls us
         yield ray
         return
-    scratch = Scratch("qdpg-ray-") if engine.address is None else None
-    where = {"address": engine.address} if scratch is None else _own(scratch.path)
-    try:
-        try:
-            with warnings.catch_warnings():
-                # JAX fears for a copy of this process, but what Ray starts becomes another program at once.
-                warnings.filterwarnings("ignore", message=r"os\.fork")
-                ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
-        except Exception as error:  # of any kind: one that gives up waiting is a plain `Exception`
-            raise UserError(f"Ray does not answer at {engine.address or 'this machine'}: {first_line(error)}") from error
+    with _cluster(ray, engine.address) if engine.address else _own_ray(ray):
         yield ray
+
+
+@contextmanager
+def _cluster(ray: ModuleType, address: str) -> Iterator[None]:
+    """Be connected to a cluster."""
+    try:
+        _init(ray, address, address=address)
+        yield
     finally:
         ray.shutdown()
-        if scratch is not None:
-            scratch.remove()
+
+
+@contextmanager
+def _own_ray(ray: ModuleType) -> Iterator[None]:
+    """Start Ray, and end it."""
+    scratch = Scratch("qdpg-ray-")
+    try:
+        for attempt in range(1, _ATTEMPTS + 1):
+            before = set(psutil.Process().children())
+            try:
+                _init(ray, "this machine", **_own(scratch.path))
+                break
+            except UserError:  # a node whose agents need longer than 15 s to start ends itself: try again
+                _end(set(psutil.Process().children(recursive=True)) - before)
+                if attempt == _ATTEMPTS:
+                    raise
+        yield
+    finally:
+        ray.shutdown()
+        scratch.remove()
+
+
+def _init(ray: ModuleType, name: str, **where: Any) -> None:
+    """Connect.
+
+    Raises:
+        UserError: Nobody answers.
+    """
+    try:
+        with warnings.catch_warnings():
+            # JAX fears for a copy of this process, but what Ray starts becomes another program at once.
+            warnings.filterwarnings("ignore", message=r"os\.fork")
+            ray.init(**where, log_to_driver=False, logging_level=logging.ERROR)
+    except Exception as error:  # of any kind: where Ray gives up waiting, it is a plain `Exception`
+        hint = "; choose a TMPDIR with a shorter name." if "AF_UNIX path" in str(error) else ""
+        raise UserError(f"Ray does not answer at {name}: {first_line(error)}{hint}") from error
+
+
+def _end(processes: Iterable[psutil.Process]) -> None:
+    """End what a failed attempt has left."""
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
 
 
 def _environment(engine: RayEngine) -> Mapping[str, str]:
@@ -70,8 +113,6 @@ def _environment(engine: RayEngine) -> Mapping[str, str]:
 
 def _own(scratch: Path) -> dict[str, Any]:
     """Arguments for a Ray of our own."""
-    import psutil
-
     return {
         "address": "local",
         "num_cpus": len(os.sched_getaffinity(0)),
