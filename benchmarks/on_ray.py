@@ -1,21 +1,25 @@
 """Episodes on Ray against episodes in one process, on the same cores of this machine; and what a generation costs.
 
-    python benchmarks/on_ray.py [--turns 5] [--ant-steps 300] [--json]
+    python benchmarks/on_ray.py [--turns 5] [--trap-steps 1000] [--maze-steps 300] [--json]
 
-Contestants take turns, and the best turn of each counts: compare ratios, not seconds. (Not `ray.py`: a script of that
-name would be imported in the place of Ray.)
+Contestants take turns, and the best turn of each counts: compare ratios, not seconds. On a busy machine the seconds of
+CPU say more, which depend less on who else is at work; those of Ray's own processes are counted. (Not `ray.py`: a
+script of that name would be imported in the place of Ray.)
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from typing import Any
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+import psutil
 
-from qdpg.bench.timing import time_alternating
 from qdpg.cluster.connect import connected
 from qdpg.cluster.engine import RayEngine
 from qdpg.learn.es import Perturbations, Source
@@ -50,19 +54,55 @@ def bytes_of(what: Any) -> int:
     return len(text) + sum(buffer.raw().nbytes for buffer in buffers)
 
 
+class Best(NamedTuple):
+    """The least that a contestant took."""
+
+    seconds: float
+    cpu: float  # seconds, of all processes
+
+
+def cpu_seconds() -> float:
+    """Seconds of CPU that this process and those it has started have taken."""
+    times = [process.cpu_times() for process in (psutil.Process(), *psutil.Process().children(recursive=True))]
+    return sum(each.user + each.system for each in times)
+
+
+def race(contestants: Mapping[str, Callable[[], Any]], turns: int) -> dict[str, Best]:
+    """Run all contestants once to warm up, then `turns` times in alternation."""
+    for run in contestants.values():
+        run()
+    found: dict[str, list[Best]] = {name: [] for name in contestants}
+    for _ in range(turns):
+        for name, run in contestants.items():
+            cpu, began = cpu_seconds(), time.perf_counter()
+            run()
+            found[name].append(Best(time.perf_counter() - began, cpu_seconds() - cpu))
+    return {name: Best(*map(min, zip(*each, strict=True))) for name, each in found.items()}
+
+
+def compare(best: Mapping[str, Best], steps: int) -> dict[str, float]:
+    """What both came to in playing `steps`; ratios are above one where Ray is better."""
+    local, ray = best["local"], best["ray"]
+    return {
+        "steps": steps,
+        "steps_per_s_local": steps / local.seconds,
+        "steps_per_s_ray": steps / ray.seconds,
+        "ratio": local.seconds / ray.seconds,
+        "cpu_ms_per_step_local": 1e3 * local.cpu / steps,
+        "cpu_ms_per_step_ray": 1e3 * ray.cpu / steps,
+        "cpu_ratio": local.cpu / ray.cpu,
+    }
+
+
 def measure_population(ray: Any, turns: int, steps: int, number: int = 20) -> dict[str, float]:
     """A generation as QD-PG plays it: everything is recorded and comes back."""
     task = make_task("ant-trap", horizon=steps)
     local, remote = make_player(task), RayPlayer(ray, task)
     population, seeds = policies_for(task, number), np.arange(number)
-    best = time_alternating(
-        {"local": lambda: local.play(population, seeds), "ray": lambda: remote.play(population, seeds)}, turns
-    )
+    best = race({"local": lambda: local.play(population, seeds), "ray": lambda: remote.play(population, seeds)}, turns)
     played = remote.play(population, seeds)
     remote.close()
-    return {
-        "steps_per_s_local": played.steps / best["local"],
-        "ratio": best["local"] / best["ray"],
+    return compare(best, played.steps) | {
         "bytes_out": bytes_of((population, seeds)),
         "bytes_back_per_step": bytes_of(played) / played.steps,
     }
@@ -73,7 +113,7 @@ def measure_perturbations(ray: Any, turns: int, steps: int, number: int = 200, c
     task = make_task("ant-maze", horizon=steps)
     local, remote = make_player(task), RayPlayer(ray, task)
     rule, seeds = perturbations_for(task), np.repeat(np.arange(number // 2), 2)
-    best = time_alternating(
+    best = race(
         {
             name: lambda player=player: list(judge(player, rule, seeds, noise=NOISE, chunk=chunk))  # type: ignore[misc]
             for name, player in (("local", local), ("ray", remote))
@@ -84,9 +124,7 @@ def measure_perturbations(ray: Any, turns: int, steps: int, number: int = 200, c
     played = sum(part.steps for part in parts)
     remote.close()
     jobs = [(rows, seeds[rows], NOISE) for rows in split(number, chunk)]
-    return {
-        "steps_per_s_local": played / best["local"],
-        "ratio": best["local"] / best["ray"],
+    return compare(best, played) | {
         "bytes_out": bytes_of(rule) + sum(bytes_of(job) for job in jobs),
         "bytes_back": sum(bytes_of(part) for part in parts),
         "bytes_if_policies_were_sent": number * bytes_of(rule.centre),
@@ -108,31 +146,40 @@ def measure_overhead(ray: Any, turns: int) -> dict[str, float]:
         "local_100_chunks": lambda: list(judge(local, rule, np.arange(100), noise=NOISE, chunk=1)),
         "100_perturbations": lambda: [rule.make(rows) for rows in split(100, 10)],
     }
-    best = {name: 1e3 * seconds for name, seconds in time_alternating(contestants, turns).items()}
+    best = race(contestants, 4 * turns)
     remote.close()
-    return best
+    return {name: 1e3 * each.seconds for name, each in best.items()}
+
+
+def show(title: str, values: Mapping[str, float]) -> None:
+    print(title)
+    for name, value in values.items():
+        print(f"  {name:32} {value:,.3f}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--ant-steps", type=int, default=300, help="length of episodes; speed does not depend on it")
+    parser.add_argument("--trap-steps", type=int, default=1000, help="length of the episodes of 20 policies")
+    parser.add_argument("--maze-steps", type=int, default=300, help="of 200 perturbations, which take the longest")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    turns, steps, results = options.turns, options.ant_steps, {}
+    turns = options.turns
+    results: dict[str, dict[str, float]] = {"load average": {"of the last minute, before": os.getloadavg()[0]}}
     with connected(RayEngine()) as ray:
         for title, measure in {
             "milliseconds of episodes of one step": lambda: measure_overhead(ray, turns),
-            "20 policies on ant-trap, recorded": lambda: measure_population(ray, turns, steps),
-            "200 perturbations on ant-maze": lambda: measure_perturbations(ray, turns, steps),
+            "20 policies on ant-trap, recorded": lambda: measure_population(ray, turns, options.trap_steps),
+            "200 perturbations on ant-maze": lambda: measure_perturbations(ray, turns, options.maze_steps),
         }.items():
             results[title] = measure()
             if not options.json:
-                print(title)
-                for name, value in results[title].items():
-                    print(f"  {name:32} {value:,.3f}", flush=True)
+                show(title, results[title])
+    results["load average"]["after"] = os.getloadavg()[0]
     if options.json:
         print(json.dumps(results))
+    else:
+        show("load average", results["load average"])
 
 
 if __name__ == "__main__":

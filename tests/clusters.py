@@ -24,7 +24,7 @@ os.environ.setdefault("RAY_worker_register_timeout_seconds", "600")  # a busy ma
 
 
 class _SlowClock:
-    """The time, in which Ray gives a node not 30 s to start (a constant of its own) but ten minutes, for busy machines."""
+    """The time for Ray, which gives a node 30 s to start, a constant of its own: here ten minutes."""
 
     def __getattr__(self, name):
         return getattr(time, name)

@@ -147,7 +147,9 @@ def test_a_node_without_our_code_is_refused(tmp_path):
     """Or with so old a one that it does not get so far as to say its version."""
     (tmp_path / "qdpg").mkdir()
     (tmp_path / "qdpg" / "__init__.py").touch()
-    with pytest.raises(UserError, match=r"^node \S+ cannot load this version of qdpg \(ModuleNotFoundError: .*\); inst"):
+    with pytest.raises(
+        UserError, match=r"^node \S+ cannot load this version of qdpg \(ModuleNotFoundError: .*\); inst"
+    ):
         play_with_a_foreign_node(tmp_path)
 
 

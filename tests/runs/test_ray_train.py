@@ -99,7 +99,7 @@ def test_the_driver_is_killed_and_its_ray_is_gone_within_a_minute(tmp_path):
     assert playing
     process.kill()
     assert_gone(playing, 60)
-    assert_gone(family, 240)  # Ray's own agents try to reach the dead for a while
+    assert_gone(family, 240)  # Ray's own agents try to reach the dead for a minute
 
     process = Started(
         "resume", tmp_path / "ray", "--engine", "ray", "--checkpoint-seconds", "0", "--evaluate-seconds", "0"

@@ -1,7 +1,7 @@
 """`python -m qdpg.matrix.follow PARENT SCRATCH …` is `python -m qdpg …` that saves and stops when PARENT ends.
 
-A comparison that is killed cannot tell its runs, so each of them looks for itself. SCRATCH, if not empty, is a directory
-that was made for the run alone: when nobody is left to fetch what is in it, it is removed at the end.
+A comparison that is killed cannot tell its runs, so each of them looks for itself. SCRATCH, if not empty, is a
+directory that was made for the run alone: when nobody is left to fetch what is in it, it is removed at the end.
 """
 
 from __future__ import annotations

@@ -139,7 +139,9 @@ class Pool:
                 raise UserError(problem) from error
             self._stillborn += is_new
             if self._stillborn == _STILLBORN:
-                raise UserError(f"{_STILLBORN} processes of Ray ended before they began: {first_line(error)}") from error
+                raise UserError(
+                    f"{_STILLBORN} processes of Ray ended before they began: {first_line(error)}"
+                ) from error
             return self._fill()
         self._stillborn = 0
         if problem := refusal(node, self._ours):
