@@ -19,6 +19,7 @@ os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_AUTH_MODE", "token")
 os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+os.environ.setdefault("RAY_worker_niceness", "0")  # by itself Ray makes those who work wait for everybody else
 os.environ.setdefault("RAY_enable_worker_prestart", "0")  # Ray would start a process per core before anybody asks
 os.environ.setdefault("RAY_worker_register_timeout_seconds", "600")  # a busy machine takes longer than one minute
 
