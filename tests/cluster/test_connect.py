@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,11 +16,12 @@ from qdpg.errors import UserError
 
 ALONE = """
 import json, os, socket, subprocess, sys
-import psutil
+import psutil, ray  # imported before anybody could tell it anything
 from qdpg.cluster.connect import connected
 from qdpg.cluster.engine import RayEngine
 
-with connected(RayEngine()) as ray:
+before = set(os.environ)
+with connected(RayEngine()):
     family = [psutil.Process(), *psutil.Process().children(recursive=True)]
     listening = {
         connection.laddr.ip
@@ -35,10 +37,12 @@ with connected(RayEngine()) as ray:
         if connection.status == psutil.CONN_LISTEN
     ]
     niceness = ray.get(ray.remote(lambda: os.nice(0)).remote())
+added = sorted(set(os.environ) - before)
 family = [process for process in family[1:] if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 psutil.wait_procs(family, timeout=60)
 left = [process.pid for process in family if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
-print(json.dumps({"listening": sorted(listening), "dashboards": dashboards, "niceness": niceness, "left": left}))
+found = {"listening": sorted(listening), "dashboards": dashboards, "niceness": niceness, "left": left, "added": added}
+print(json.dumps(found))
 """
 
 # Ray's agents on this machine need too long to start, the first time.
@@ -64,6 +68,14 @@ def test_without_ray_one_sentence_says_what_to_install(monkeypatch):
         pass
 
 
+def test_an_address_where_nobody_listens():
+    with socket.socket() as bound:  # but does not listen
+        bound.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{bound.getsockname()[1]}"
+        with pytest.raises(UserError, match=rf"^nobody listens at --address {address} "), connected(RayEngine(address)):
+            pass
+
+
 @pytest.mark.slow
 def test_a_ray_of_our_own_keeps_to_itself_and_a_busy_machine_gets_another_chance(tmp_path):
     for name in ("home", "site"):
@@ -83,6 +95,7 @@ def test_a_ray_of_our_own_keeps_to_itself_and_a_busy_machine_gets_another_chance
     assert found["dashboards"] == []
     assert found["niceness"] == os.nice(0)
     assert found["left"] == []
+    assert not [name for name in found["added"] if name.startswith(("RAY_AUTH", "RAY_ENABLE"))]
     assert os.listdir(tmp_path / "home") == []
     temporary.rmdir()  # it is empty
     assert os.path.exists("/tmp/ray") == had

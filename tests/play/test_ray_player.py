@@ -205,6 +205,8 @@ def test_what_is_said_about_nodes():
         ("rya", None, "there is no engine 'rya'"),
         ("local", "auto", "needs --engine ray"),
         ("ray", "ray://x:1", "client"),
+        ("ray", "head", "HOST:PORT or auto"),
+        ("ray", "local", "HOST:PORT or auto"),
     ],
 )
 def test_what_makes_no_sense(engine, address, sentence):

@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import socket
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
@@ -24,6 +25,8 @@ from qdpg.errors import UserError
 
 _STORE = 256 * 2**20  # bytes of shared memory of a Ray of our own, at least
 _STORE_SHARE = 0.1  # of the free memory, otherwise
+_BEYOND = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # despite its name: 0 means to listen to 127.0.0.1 only, on every system
+_PATIENCE = 20.0  # seconds to wait for somebody to answer
 _ATTEMPTS = 3  # to start it, on a machine that is too busy for Ray's patience
 
 
@@ -34,8 +37,6 @@ def connected(engine: RayEngine) -> Iterator[ModuleType]:
     Raises:
         UserError: Ray is not installed, or does not answer.
     """
-    for name, value in _environment(engine).items():
-        os.environ.setdefault(name, value)
     try:
         import ray
     except ImportError:
@@ -43,13 +44,14 @@ def connected(engine: RayEngine) -> Iterator[ModuleType]:
     if ray.is_initialized():  # by whoever calls us
         yield ray
         return
-    with _cluster(ray, engine.address) if engine.address else _own_ray(ray):
+    with _environment(_variables(engine)), _cluster(ray, engine.address) if engine.address else _own_ray(ray):
         yield ray
 
 
 @contextmanager
 def _cluster(ray: ModuleType, address: str) -> Iterator[None]:
     """Be connected to a cluster."""
+    _check_answer(address)
     try:
         _init(ray, address, address=address)
         yield
@@ -63,18 +65,34 @@ def _own_ray(ray: ModuleType) -> Iterator[None]:
     scratch = Scratch("qdpg-ray-")
     try:
         for attempt in range(1, _ATTEMPTS + 1):
-            before = set(psutil.Process().children())
             try:
                 _init(ray, "this machine", **_own(scratch.path))
                 break
             except UserError:  # a node whose agents need longer than 15 s to start ends itself: try again
-                _end(set(psutil.Process().children(recursive=True)) - before)
+                _end_leftovers(scratch.path)
                 if attempt == _ATTEMPTS:
                     raise
         yield
     finally:
         ray.shutdown()
         scratch.remove()
+
+
+def _check_answer(address: str) -> None:
+    """Refuse an address where nobody listens: Ray would try for minutes.
+
+    Raises:
+        UserError: Nobody does.
+    """
+    if address == "auto":
+        return
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
+    except OSError as error:
+        raise UserError(
+            f"nobody listens at --address {address} ({first_line(error)}); is the cluster's head node there?"
+        ) from error
 
 
 def _init(ray: ModuleType, name: str, **where: Any) -> None:
@@ -93,19 +111,45 @@ def _init(ray: ModuleType, name: str, **where: Any) -> None:
         raise UserError(f"Ray does not answer at {name}: {first_line(error)}{hint}") from error
 
 
-def _end(processes: Iterable[psutil.Process]) -> None:
-    """End what a failed attempt has left."""
-    for process in processes:
-        with suppress(psutil.NoSuchProcess):
-            process.kill()
+def _end_leftovers(scratch: Path) -> None:
+    """End the processes of a failed attempt, which know the directory by name."""
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):
+            if any(str(scratch) in word for word in child.cmdline()):
+                for process in (*child.children(recursive=True), child):
+                    process.kill()
 
 
-def _environment(engine: RayEngine) -> Mapping[str, str]:
-    """What Ray reads when it is imported or started; what the user has set stays."""
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables for a while; what the user has set stays."""
+    added = {name: value for name, value in variables.items() if name not in os.environ}
+    os.environ.update(added)
+    _read_environment()
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+        _read_environment()
+
+
+def _read_environment() -> None:
+    """Have Ray read the environment again. By itself it does so once, which may be long ago."""
+    from ray._private import ray_constants
+    from ray._raylet import AuthenticationTokenLoader, Config  # type: ignore[attr-defined]
+
+    ray_constants.ENABLE_RAY_CLUSTER = ray_constants.env_bool(_BEYOND, not ray_constants.IS_WINDOWS_OR_OSX)
+    Config.initialize("")
+    AuthenticationTokenLoader.instance().reset_cache()
+
+
+def _variables(engine: RayEngine) -> dict[str, str]:
+    """What Ray reads."""
     quiet = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
     if engine.address is not None:
         return quiet
-    own = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # despite its name: listen to 127.0.0.1 only, on every system
+    own = {_BEYOND: "0"}
     if not {"RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & set(os.environ):
         own |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
     return quiet | own

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,6 +30,8 @@ class RayEngine:
             raise UserError(
                 f"--address {self.address} is Ray's client; run qdpg on a node of the cluster, with --address auto."
             )
+        if self.address not in (None, "auto") and not re.fullmatch(r".+:\d{1,5}", self.address):
+            raise UserError(f"--address is {self.address!r}, but must be HOST:PORT or auto.")
 
 
 Engine = Literal["local", "ray"] | RayEngine
