@@ -67,15 +67,17 @@ def test_they_are_told_everything_in_order_and_change_nothing(plain, tmp_path):
         np.testing.assert_array_equal(array, run.elites.arrays[name])
 
 
-def test_one_can_end_the_training_which_can_be_resumed(plain, tmp_path):
+@pytest.mark.parametrize("reason", ["enough is enough", ""])
+def test_one_can_end_the_training_which_can_be_resumed(reason, plain, tmp_path, capsys):
     class Enough(Callback):
         def on_generation(self, training, row):
             if row["steps"] >= 4000:
-                training.stop("enough")
+                training.stop(reason)
 
     recorder = Recorder()
-    run = train(tmp_path / "run", Enough(), recorder)
+    run = train(tmp_path / "run", Enough(), recorder, progress=bool(reason))
     assert run.metrics()["steps"][-1] == 4000
+    assert ("ended the training: enough is enough" in capsys.readouterr().out) == bool(reason)
     assert recorder.told[-2:] == ["checkpoint", "end"]
     again = Recorder()
     run = run.resume(callbacks=[again])
@@ -83,7 +85,7 @@ def test_one_can_end_the_training_which_can_be_resumed(plain, tmp_path):
     np.testing.assert_array_equal(run.elites.fitness, plain.elites.fitness)
 
 
-@pytest.mark.parametrize("where", ["on_start", "on_generation", "on_evaluation", "on_checkpoint", "on_end"])
+@pytest.mark.parametrize("where", ["on_generation", "on_evaluation", "on_checkpoint", "on_end"])
 def test_an_error_says_whose_it_is_and_loses_nothing(where, plain, tmp_path):
     class Broken(Callback):
         pass
@@ -98,8 +100,29 @@ def test_an_error_says_whose_it_is_and_loses_nothing(where, plain, tmp_path):
     assert recorder.told.count("end") == 1
     assert where == "on_end" or isinstance(recorder.errors[0], CallbackError)
     run = qdpg.load_run(tmp_path / "run")
-    assert run.elites.about["steps"] == {"on_start": 0, "on_generation": 1000, "on_evaluation": 5000}.get(where, STEPS)
+    assert run.elites.about["steps"] == {"on_generation": 1000, "on_evaluation": 5000}.get(where, STEPS)
     np.testing.assert_array_equal(run.resume().elites.fitness, plain.elites.fitness)
+
+
+def test_one_that_cannot_start_leaves_no_new_run_behind_and_an_old_one_as_it_was(plain, tmp_path):
+    class Tracker(Callback):
+        is_logged_in = False
+
+        def on_start(self, training):
+            if not self.is_logged_in:
+                raise PermissionError("log in first")
+
+    recorder = Recorder()
+    with pytest.raises(CallbackError, match=r"Tracker failed in on_start: PermissionError: log in first"):
+        train(tmp_path / "run", recorder, Tracker())
+    assert recorder.told[-1] == "end"
+    assert not (tmp_path / "run").exists()
+    Tracker.is_logged_in = True
+    run = train(tmp_path / "run", Tracker(), steps=5000)
+    Tracker.is_logged_in = False
+    with pytest.raises(CallbackError, match="on_start"):
+        run.resume(STEPS, [Tracker()])
+    np.testing.assert_array_equal(run.resume(STEPS).elites.fitness, plain.elites.fitness)
 
 
 def test_early_stopping_waits_for_growth_and_remembers_over_a_resume(plain, tmp_path):
@@ -116,6 +139,10 @@ def test_early_stopping_waits_for_growth_and_remembers_over_a_resume(plain, tmp_
     short = train(tmp_path / "cut", EarlyStopping("cells", patience=wait), steps=cut)
     resumed = short.resume(40_000, [EarlyStopping("cells", patience=wait)])
     assert resumed.metrics()["steps"][-1] == steps[-1]
+    again = resumed.resume(callbacks=[EarlyStopping("cells", patience=wait)])
+    assert again.metrics()["steps"][-1] == steps[-1], "it has waited already"
+    with pytest.raises(CallbackError, match="on_start: UserError: metrics have no 'cell'; they have: generation, st"):
+        again.resume(callbacks=[EarlyStopping("cell")])
 
 
 def test_early_stopping_knows_evaluations_and_says_what_it_does_not_know(tmp_path):
@@ -123,6 +150,8 @@ def test_early_stopping_knows_evaluations_and_says_what_it_does_not_know(tmp_pat
     assert run.metrics()["steps"][-1] == 10_000, "nobody has looked at an elite, so nothing has grown"
     with pytest.raises(CallbackError, match="metrics have no 'qd'; they have: generation, steps"):
         train(tmp_path / "wrong", EarlyStopping("qd"))
+    with pytest.raises(CallbackError, match="metrics have no 'qd'; they have: generation, steps"):
+        train(tmp_path / "pruned", OptunaPruning(None, "qd", every=1000))
 
 
 def test_optuna_is_told_how_it_goes_and_may_give_a_trial_up(tmp_path):

@@ -15,7 +15,6 @@ from qdpg.errors import UserError
 
 if TYPE_CHECKING:
     from qdpg.algorithms.algorithm import Algorithm
-    from qdpg.runs.logs import Table
     from qdpg.runs.run import Run
     from qdpg.tasks.task import Task
 
@@ -23,7 +22,16 @@ Row = Mapping[str, Any]
 
 
 class CallbackError(UserError):
-    """A callback failed. The message says which one, and where."""
+    """A callback failed. The message says which one, and where.
+
+    Attributes:
+        method: The method that failed.
+    """
+
+    def __init__(self, sentence: str, method: str) -> None:
+        """Say it in one sentence, and where."""
+        super().__init__(sentence)
+        self.method = method
 
 
 class Training(Protocol):
@@ -85,8 +93,10 @@ def check_callbacks(callbacks: Sequence[Callback]) -> tuple[Callback, ...]:
     """Refuse what is no list of callbacks.
 
     Raises:
-        UserError: Something in it is not a `Callback`.
+        UserError: It is none, or something in it is not a `Callback`.
     """
+    if not isinstance(callbacks, Sequence):
+        raise UserError(f"callbacks must be a list of callbacks, not {callbacks!r:.80}.")
     for each in callbacks:
         if not isinstance(each, Callback):
             raise UserError(f"{each!r} is not a callback; derive its class from qdpg.callbacks.Callback.")
@@ -104,7 +114,19 @@ def call_all(callbacks: Sequence[Callback], method: str, *arguments: Any) -> Non
             getattr(each, method)(*arguments)
         except Exception as error:
             name = type(each).__qualname__
-            raise CallbackError(f"callback {name} failed in {method}: {type(error).__name__}: {error}") from error
+            sentence = f"callback {name} failed in {method}: {type(error).__name__}: {error}"
+            raise CallbackError(sentence, method) from error
+
+
+def read_number(row: Row, metric: str, table: str) -> float:
+    """A number of a row; not-a-number where it is not known.
+
+    Raises:
+        UserError: There is no such column.
+    """
+    if metric not in row:
+        raise UserError(f"{table} have no {metric!r}; they have: {', '.join(row)}.")
+    return np.nan if row[metric] == "" else float(row[metric])
 
 
 class EarlyStopping(Callback):
@@ -137,32 +159,28 @@ class EarlyStopping(Callback):
 
     def on_start(self, training: Training) -> None:
         """Take into account what was recorded before."""
-        self._best, self._since = -np.inf, 0
-        table: Table = {}  # type: ignore[assignment]
+        self._best, self._since, reason = -np.inf, 0, ""
         if training.algorithm.generation:
             table = training.run.metrics() if self.of == "metrics" else training.run.evaluations()
-        for steps, value in zip(table.get("steps", ()), table.get(self.metric, ()), strict=True):
-            self._is_over(int(steps), float(value))
+            for values in zip(*table.values(), strict=True):
+                reason = self._count(dict(zip(table, values, strict=True)))
+        if reason:
+            training.stop(reason)
 
     def on_generation(self, training: Training, row: Row) -> None:
         """Look at a row of metrics."""
-        self._look(training, row, "metrics")
+        if self.of == "metrics" and (reason := self._count(row)):
+            training.stop(reason)
 
     def on_evaluation(self, training: Training, row: Row) -> None:
         """Look at a row of evaluations."""
-        self._look(training, row, "evaluations")
+        if self.of == "evaluations" and (reason := self._count(row)):
+            training.stop(reason)
 
-    def _look(self, training: Training, row: Row, table: str) -> None:
-        if table != self.of:
-            return
-        if self.metric not in row:
-            raise UserError(f"{table} have no {self.metric!r}; they have: {', '.join(row)}.")
-        value = row[self.metric]
-        if self._is_over(int(row["steps"]), np.nan if value == "" else float(value)):
-            training.stop(f"{self.metric} has not grown for {int(row['steps']) - self._since:,} steps")
-
-    def _is_over(self, steps: int, value: float) -> bool:
-        """Whether a number has not grown for too long; one that is not known says nothing."""
-        if value > self._best + self.least:
+    def _count(self, row: Row) -> str:
+        """Take a row into account; return why it is time to end, if it is."""
+        steps, value = int(row["steps"]), read_number(row, self.metric, self.of)
+        if value > self._best + self.least:  # what is not known is not more
             self._best, self._since = value, steps
-        return steps - self._since >= self.patience
+        waited = steps - self._since
+        return f"{self.metric} has not grown for {waited:,} steps" if waited >= self.patience else ""

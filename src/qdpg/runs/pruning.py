@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from qdpg.runs.callbacks import Callback, Row, Training
+from qdpg.runs.callbacks import Callback, Row, Training, read_number
 
 if TYPE_CHECKING:
     import optuna
@@ -41,11 +41,11 @@ class OptunaPruning(Callback):
 
     def on_generation(self, training: Training, row: Row) -> None:
         """Report, if it is time."""
-        reports = int(row["steps"]) // self.every
+        reports, value = int(row["steps"]) // self.every, read_number(row, self.metric, "metrics")
         if reports == self._reported:
             return
         self._reported = reports
-        self.trial.report(float(row[self.metric]), reports * self.every)
+        self.trial.report(value, reports * self.every)
         if self.trial.should_prune():
             self.is_pruned = True
             training.stop("Optuna gave the trial up")

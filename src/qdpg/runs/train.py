@@ -107,7 +107,8 @@ class Trainer:
             UserError: The run cannot be taken up; it is as it was.
         """
         self.display, self.checkpoint_seconds = display, checkpoint_seconds
-        self.callbacks, self.stop_reason = check_callbacks(callbacks), ""
+        self.callbacks: tuple[Callback, ...] = check_callbacks(callbacks)
+        self.stop_reason: str | None = None
         self.task, self.algorithm = run.settings.make()
         self.player: Player = player or make_player(self.task)
         self.looks = Looks(self.player)
@@ -150,7 +151,7 @@ class Trainer:
 
     def _check_steps(self, run: Run, steps: int | None) -> int | None:
         """How many steps the run shall be told to train for, if it is not what it was told already."""
-        if steps is None or check_steps(steps) == run.settings.steps:
+        if steps is None or (steps := check_steps(steps)) == run.settings.steps:
             return None
         if steps < self.algorithm.steps:
             raise UserError(
@@ -187,7 +188,7 @@ class Trainer:
 
     def stop(self, reason: str) -> None:
         """End the training after the present generation."""
-        self.stop_reason = self.stop_reason or reason
+        self.stop_reason = reason if self.stop_reason is None else self.stop_reason
 
     def _end(self, error: BaseException | None) -> None:
         try:
@@ -201,7 +202,7 @@ class Trainer:
         algorithm, saved = self.algorithm, time.perf_counter()
         self._started = time.perf_counter() - self.seconds
         call_all(self.callbacks, "on_start", self)
-        while algorithm.steps < self.settings.steps and not (stop() or self.is_solved or self.stop_reason):
+        while algorithm.steps < self.settings.steps and not self._is_over(stop):
             self._tried = 0
             try:
                 generation = algorithm.ask(stop)
@@ -232,7 +233,13 @@ class Trainer:
             if time.perf_counter() - saved > self.checkpoint_seconds:
                 self._save_and_tell()
                 saved = time.perf_counter()
+        if self.stop_reason is not None:
+            self.display.say(f"a callback ended the training: {self.stop_reason}")
         self._save_and_tell()
+
+    def _is_over(self, stop: Callable[[], bool]) -> bool:
+        """Whether training ends before its steps are used up."""
+        return stop() or self.is_solved or self.stop_reason is not None
 
     def _save_and_tell(self) -> None:
         call_all(self.callbacks, "on_checkpoint", self, self.save())
