@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Annotated
 
 from qdpg.errors import UserError
@@ -58,11 +59,28 @@ class Range:
             large = f" (and not larger than {_LARGEST:g})" if abs(value) > _LARGEST and self.high == math.inf else ""
             raise UserError(f"{name} is {value!r:.40}, but must be {self}{large}.")
 
+    def whole(self, value: float, name: str) -> int:
+        """Return `value` as a whole number; 1e5 is one too.
+
+        Args:
+            value: A number.
+            name: What it is called.
+
+        Raises:
+            UserError: It is no whole number, or lies outside.
+        """
+        is_whole = isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
+        if not is_whole or isinstance(value, bool):
+            raise UserError(f"{name} is {value!r:.40}, but must be a whole number.")
+        self.check(value, name)
+        return int(value)
+
 
 COUNT = Range(1, _MOST)
+COUNT_OR_NONE = Range(0, _MOST)
 SEED = Range(0, _MOST)
 Count = Annotated[int, COUNT]
-CountOrNone = Annotated[int, Range(0, _MOST)]
+CountOrNone = Annotated[int, COUNT_OR_NONE]
 Horizon = Annotated[int, Range(1, 1_000_000)]
 Seed = Annotated[int, SEED]
 Number = Annotated[float, Range()]  # any that is finite

@@ -37,6 +37,43 @@ def test_it_is_a_sequence(elites):
     assert len(elites[:0]) == 0
 
 
+@pytest.mark.parametrize("rows", [None, "x", 1.5, [[0, 1]], (slice(2),), [0.0, 1.0], np.zeros(3, bool), [10**6]])
+def test_what_is_no_index_is_refused(rows, elites):
+    with pytest.raises(IndexError):
+        elites[rows]
+
+
+def test_an_empty_one_is_a_collection_too(elites, tmp_path):
+    for none in (elites[:0], elites[[]], elites[elites.fitness > 1e9]):
+        assert (len(none), len(none.archive()), len(none.near((0.0, 0.0), k=3)), list(none)) == (0, 0, 0, [])
+    none.save(tmp_path / "none")
+    assert len(qdpg.Collection.load(tmp_path / "none")) == 0
+    assert repr(none) == "<Collection: point-maze, policies 0>"
+    with pytest.raises(qdpg.UserError, match="is empty"):
+        none.best()
+
+
+def test_the_archive_of_some_holds_these_whatever_their_order(elites):
+    near = elites.near((0.2, -0.7), k=6)
+    archive = near.archive()
+    assert len(archive) == 6
+    occupied, found = archive.retrieve(near.behaviours)
+    assert occupied.all()
+    np.testing.assert_array_equal(found["objective"], near.fitness)
+    first = np.concatenate([part.ravel() for part in (*near[0].weights, *near[0].biases)])
+    np.testing.assert_array_equal(found["solution"][0], first)
+
+
+def test_a_policy_acts_on_what_it_was_trained_on_and_on_nothing_else(elites):
+    policy = elites.best()
+    assert policy.act([0.1, 0.2]).shape == (2,)
+    assert policy.act(np.zeros((3, 4, 2))).shape == (3, 4, 2)
+    for seen in ([1.0, 2.0, 3.0], [1.0], 3.0):
+        with pytest.raises(qdpg.UserError, match="observations of 2 numbers"):
+            policy.act(seen)
+    assert len({policy, policy}) == 1, "equal to itself, without comparing arrays"
+
+
 def test_cells_are_found_by_index_and_by_place(elites):
     for policy in elites:
         assert elites.at(policy.cell).seed == policy.seed
@@ -51,8 +88,9 @@ def test_cells_are_found_by_index_and_by_place(elites):
         elites.at(empty)
     with pytest.raises(qdpg.UserError, match=r"no cell \(8, 0\)"):
         elites.at((8, 0))
-    with pytest.raises(qdpg.UserError, match="no cell"):
-        elites.at((1,))
+    for nowhere in ((1,), 48, -1, "x", None, (1.5, 2)):
+        with pytest.raises(qdpg.UserError, match="there is no cell"):
+            elites.at(nowhere)
 
 
 def test_behaviours_are_found_by_nearness(elites):
@@ -61,8 +99,13 @@ def test_behaviours_are_found_by_nearness(elites):
     distances = np.linalg.norm(elites.behaviours - place, axis=1)
     np.testing.assert_array_equal(near.seeds, elites.seeds[np.argsort(distances)[:4]])
     assert len(elites.near(place, k=1000)) == len(elites)
-    with pytest.raises(qdpg.UserError, match="has 2 numbers"):
-        elites.near((1, 2, 3))
+    assert len(elites.near(place, k=0)) == 0
+    for nothing in ((1, 2, 3), 3, None, "ab", (np.nan, 0.0)):
+        with pytest.raises(qdpg.UserError, match="has 2 finite numbers"):
+            elites.near(nothing)
+    for k in (-1, 2.5):
+        with pytest.raises(qdpg.UserError, match=r"k is (-1|2\.5), but must be"):
+            elites.near(place, k=k)
 
 
 def test_nearness_counts_in_shares_of_the_ranges(elites):

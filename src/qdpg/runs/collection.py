@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, overload
@@ -15,6 +16,7 @@ from qdpg.learn.networks import MLP
 from qdpg.memory.elites import Elites
 from qdpg.play.acting import Noise
 from qdpg.play.alone import Arithmetic
+from qdpg.ranges import COUNT_OR_NONE
 from qdpg.runs.logs import Table
 from qdpg.runs.policy import Policy
 from qdpg.tasks.task import TaskSpec
@@ -68,6 +70,10 @@ class Collection:
     def __len__(self) -> int:
         return len(self.fitness)
 
+    def __repr__(self) -> str:
+        best = f", best {self.worth.max():.6g}" if len(self) else ""
+        return f"<Collection: {self.spec.name}, policies {len(self)}{best}>"
+
     def __iter__(self) -> Iterator[Policy]:
         return (self[row] for row in range(len(self)))
 
@@ -80,6 +86,7 @@ class Collection:
     def __getitem__(self, rows: int | np.integer | slice | Sequence[int] | np.ndarray) -> Policy | Collection:
         if not isinstance(rows, int | np.integer):
             return self._take(rows)
+        rows = int(rows)
         if not -len(self) <= rows < len(self):
             raise IndexError(f"there is no policy {rows}: the collection has {len(self)}")
         shape, layers = self.about["policy"], range(self._layers)
@@ -97,6 +104,11 @@ class Collection:
         )
 
     def _take(self, rows: slice | Sequence[int] | np.ndarray) -> Collection:
+        if not isinstance(rows, slice):
+            rows = np.asarray(rows)
+            rows = rows.astype(int) if not rows.size else rows  # an empty list has no type
+            if rows.ndim != 1 or rows.dtype.kind not in "iub":
+                raise IndexError("a collection is indexed by a whole number, a slice, a list of them, or a mask")
         chosen = np.arange(len(self))[rows]
         arrays = {name: array[chosen] for name, array in self.arrays.items()}
         evaluated = None if self.evaluated is None else {name: each[chosen] for name, each in self.evaluated.items()}
@@ -111,12 +123,12 @@ class Collection:
         Raises:
             UserError: There is no such cell, or nobody holds it.
         """
+        cells = self.about["cells"]
+        place, grid = ((int(cell),), int(np.prod(cells))) if isinstance(cell, int | np.integer) else (cell, cells)
         try:
-            index = (
-                cell if isinstance(cell, int | np.integer) else np.ravel_multi_index(tuple(cell), self.about["cells"])
-            )
+            index = np.ravel_multi_index(tuple(place), grid)
         except (ValueError, TypeError):
-            raise UserError(f"there is no cell {cell} in an archive of {self.about['cells']} cells.") from None
+            raise UserError(f"there is no cell {cell} in an archive of {cells} cells.") from None
         held = np.flatnonzero(self.cells_index == index)
         if not len(held):
             raise UserError(f"no policy of the collection holds cell {cell}.")
@@ -127,12 +139,18 @@ class Collection:
 
         Behaviours are means from fresh starts if known, else the stored ones. Distances are in shares of the
         descriptors' ranges.
+
+        Raises:
+            UserError: It is no behaviour of the task, or `k` is negative.
         """
-        wanted = np.asarray(behaviour, np.float64)
-        if wanted.shape != (self.spec.descriptor_size,):
-            raise UserError(
-                f"a behaviour of {self.spec.name} has {self.spec.descriptor_size} numbers, not {behaviour}."
-            )
+        size = self.spec.descriptor_size
+        try:
+            wanted = np.asarray(behaviour, np.float64)
+        except (TypeError, ValueError):
+            wanted = np.empty(0)
+        if wanted.shape != (size,) or not np.isfinite(wanted).all():
+            raise UserError(f"a behaviour of {self.spec.name} has {size} finite numbers, not {behaviour}.")
+        k = COUNT_OR_NONE.whole(k, "k")
         span = np.asarray(self.spec.descriptor_high) - self.spec.descriptor_low
         distances = np.sqrt((((self.places - wanted) / span) ** 2).sum(axis=1))
         return self[np.argsort(distances, kind="stable")[:k]]
@@ -186,11 +204,11 @@ class Collection:
         elites = Elites(
             self.spec, template, cells if isinstance(cells, int) else tuple(cells), self.about["archive_seed"]
         )
-        leaves = jax.tree.leaves(self.population())
+        leaves = [leaf.reshape(len(self), math.prod(leaf.shape[1:])) for leaf in jax.tree.leaves(self.population())]
         data = {
             name: self.arrays[name] for name in ("index", "seed", "noise", "length", "episode_return", "generation")
         }
-        data["solution"] = np.concatenate([leaf.reshape(len(self), -1) for leaf in leaves], axis=1)
+        data["solution"] = np.concatenate(leaves, axis=1)
         fitness, behaviours = self.fitness, self.behaviours
         if corrected:
             if self.evaluated is None:
