@@ -16,6 +16,7 @@ import importlib
 import os
 import sys
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from qdpg.errors import UserError
@@ -38,6 +39,34 @@ def find_plugins(group: Group) -> dict[str, Plugin]:
         package = f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package"
         found[point.name] = Plugin(point.value, package)
     return found
+
+
+def name_class(kind: type, group: Group) -> str:
+    """The name under which a class is found again, in another process too: a package's own, or `module:name`.
+
+    Args:
+        kind: A task's or an algorithm's class.
+        group: What it is.
+
+    Raises:
+        UserError: It cannot be found again.
+    """
+    module, name = kind.__module__, kind.__qualname__
+    for offered, plugin in find_plugins(group).items():
+        if plugin.source == f"{module}:{name}":
+            return offered
+    if module == "__main__":  # a script: it can be imported under its own name
+        main = sys.modules["__main__"]
+        module = main.__spec__.name if main.__spec__ else Path(getattr(main, "__file__", None) or "").stem
+        if module:
+            sys.modules.setdefault(module, main)  # so that this process does not run it again
+    if not module or "." in name:
+        what = group.removeprefix("qdpg.").removesuffix("s")
+        raise UserError(
+            f"the {what} {name} is in no file that can be imported, so its run could not be opened again; "
+            "write it into a file, outside of functions and classes."
+        )
+    return f"{module}:{name}"
 
 
 def import_named(name: str, what: str) -> Any:

@@ -232,6 +232,15 @@ def adapt(
     Raises:
         UserError: The collection is too small for the budget, the saved search is damaged or another one's, or no
             trial worked.
+
+    Examples:
+        >>> import qdpg
+        >>> elites = qdpg.load_run("runs/doc").elites
+        >>> def score(policy):  # in earnest, it plays an episode
+        ...     return -float(abs(policy.behaviour - [0.3, -0.5]).sum())
+        >>> found = qdpg.adapt(elites, score, trials=5)
+        >>> found.best.score == max(trial.score for trial in found.trials)
+        True
     """
     check_budget(collection, trials)
     search = Adaptation(collection, settings, state, ways)

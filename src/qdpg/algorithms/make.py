@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from qdpg.algorithms.algorithm import Algorithm, TriesOut
-from qdpg.algorithms.registry import default_algorithm, make_config
 from qdpg.algorithms.registry import make_algorithm as make_from_config
+from qdpg.algorithms.registry import make_config, name_algorithm
 from qdpg.play.player import make_player
+from qdpg.ranges import SEED
 from qdpg.tasks.registry import make_task
 from qdpg.tasks.task import Task
 
 
 def make_algorithm(
-    algorithm: str | None, task: str | Task, seed: int = 0, preset: str = "tuned", **settings: Any
+    algorithm: str | type[Algorithm] | None, task: str | Task, seed: int = 0, preset: str = "tuned", **settings: Any
 ) -> Algorithm:
     """Return a fresh algorithm, an `ask`/`tell` pair.
 
     Args:
-        algorithm: See `qdpg algorithms`; None takes the task's default.
+        algorithm: See `qdpg algorithms`, or a class of your own; None takes the task's default.
         task: What it is to solve, or its name.
         seed: What all random draws come from.
         preset: "tuned" or "paper".
@@ -38,10 +39,9 @@ def make_algorithm(
         >>> len(algorithm.elites) > 3
         True
     """
-    made = make_task(task) if isinstance(task, str) else task
-    name = task if isinstance(task, str) else made.spec.name
-    algorithm = algorithm or default_algorithm(name)
-    result = make_from_config(algorithm, made.spec, make_config(algorithm, preset, name, settings), seed)
+    made = task if isinstance(task, Task) else make_task(task)
+    name, seed = name_algorithm(algorithm, made.spec.name), SEED.whole(seed, "seed")
+    result = make_from_config(name, made.spec, make_config(name, preset, made.spec, settings), seed)
     if isinstance(result, TriesOut):
         result.player = make_player(made)
     return result

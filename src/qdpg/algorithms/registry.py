@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from qdpg.errors import UserError
 from qdpg.options import replace_options
-from qdpg.plugins import find_plugins, import_named
+from qdpg.plugins import find_plugins, import_named, name_class
 
 if TYPE_CHECKING:
     from qdpg.algorithms.algorithm import Algorithm, Family, Footprint
@@ -74,6 +74,17 @@ DEFAULTS = {"ant-trap": "dc-qd-pg", "ant-maze": "dc-qd-pg"}  # what is better th
 def default_algorithm(task: str) -> str:
     """What `qdpg train` uses for a task if nobody says otherwise."""
     return DEFAULTS.get(task, "qd-pg")
+
+
+def name_algorithm(algorithm: str | type | None, task: str) -> str:
+    """What an algorithm is called that was given by its name, as a class of the user's, or not at all.
+
+    Raises:
+        UserError: The class could not be found again.
+    """
+    if algorithm is None:
+        return default_algorithm(task)
+    return name_class(algorithm, "qdpg.algorithms") if isinstance(algorithm, type) else algorithm
 
 
 def find_family(algorithm: str) -> Family:

@@ -8,7 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 from qdpg.algorithms.registry import find_family, make_config
 from qdpg.meanings import read_meanings
-from qdpg.tasks.task import TaskSpec
+from qdpg.tasks.registry import make_task
+from qdpg.tasks.task import Task, TaskSpec
 
 Source = Literal["set", "tuned", "paper", "default"]
 _UNKNOWN = TaskSpec("a task", 1, 1, 1000, (-1.0,), (1.0,), (0.0, 0.0), (1.0, 1.0))
@@ -36,14 +37,17 @@ class Setting(NamedTuple):
 
 
 def describe_settings(
-    algorithm: str, task: str | TaskSpec | None = None, preset: str = "tuned", settings: Mapping[str, Any] | None = None
+    algorithm: str,
+    task: str | Task | TaskSpec | None = None,
+    preset: str = "tuned",
+    settings: Mapping[str, Any] | None = None,
 ) -> list[Setting]:
     """Return every setting of `algorithm`.
 
     Args:
         algorithm: Its name.
-        task: Presets differ by task; one that they do not know comes as its spec. None: what such a task gets if it has
-            two descriptors.
+        task: Presets differ by task: its name, the task, or its spec. None: what a task gets that they do not know, if
+            it has two descriptors.
         preset: "tuned" or "paper".
         settings: Set by the user on top.
 
@@ -55,11 +59,12 @@ def describe_settings(
         >>> {each.name: each.value for each in qdpg.describe_settings("map-elites", "point-maze")}["cells"]
         (5, 5)
     """
-    task, settings = task or _UNKNOWN, settings or {}
-    family = find_family(algorithm)
-    config, start = (make_config(algorithm, preset, task, given) for given in (settings, {}))
+    settings, family = settings or {}, find_family(algorithm)
+    task = make_task(task) if isinstance(task, str) else task
+    spec = _UNKNOWN if task is None else task.spec if isinstance(task, Task) else task
+    config, start = (make_config(algorithm, preset, spec, given) for given in (settings, {}))
     has_paper = "paper" in family.presets
-    origin = make_config(algorithm, "paper", task, {}) if has_paper else family.config()
+    origin = make_config(algorithm, "paper", spec, {}) if has_paper else family.config()
     meanings, idle, given = _meanings(config), family.find_idle(config), {name for name, _ in _fields(settings)}
     values, before, first = dict(_fields(config)), dict(_fields(start)), dict(_fields(origin))
 

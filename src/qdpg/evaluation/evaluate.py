@@ -80,11 +80,22 @@ def evaluate(
         engine: "local", "ray" (on this machine), or a `RayEngine`. Results do not depend on it.
         player: Who plays, if there is a player for the run's task already.
 
+    Returns:
+        The elites with what is known about them now, and a `summary` of all.
+
     Raises:
         UserError: The arguments make no sense, or there are no elites.
+
+    Examples:
+        >>> import qdpg
+        >>> found = qdpg.evaluate("runs/doc", episodes=3)
+        >>> found.summary["episodes"], found.summary["elites"] == len(found.elites)
+        (3, True)
+        >>> bool(found.elites.best().evaluated_fitness == found.elites.worth.max())
+        True
     """
-    Range(1, 1_000_000).check(episodes, "the number of episodes")
-    SEED.check(seed, "the seed of an evaluation")
+    episodes = Range(1, 1_000_000).whole(episodes, "the number of episodes")
+    seed = SEED.whole(seed, "the seed of an evaluation")
     check_seconds(seconds, "the time for an evaluation")
     run = run if isinstance(run, Run) else load_run(run)
     directory, began = run.path / "elites", time.perf_counter()

@@ -69,6 +69,11 @@ def export(
     Raises:
         UserError: There is no such elite, something is not installed, or a policy differs after export. Nothing is
             written then.
+
+    Examples:
+        >>> import qdpg
+        >>> [path.suffix for path in qdpg.export("runs/doc", "npz", "policies").files]
+        ['.npz']
     """
     run = run if isinstance(run, Run) else load_run(run)
     if not seconds > 0:

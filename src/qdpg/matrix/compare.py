@@ -89,6 +89,14 @@ def compare(
 
     Raises:
         UserError: Something is wrong with what is asked for, or it contradicts what was begun; nothing is written.
+
+    Examples:
+        >>> import qdpg
+        >>> small = {"population": 5, "initial_policies": 5, "hidden": (8, 8)}
+        >>> what = {"tasks": ["point-maze"], "algorithms": ["map-elites"], "seeds": 2, "steps": 2000}
+        >>> found = qdpg.compare("many", **what, settings=small, quiet=True)
+        >>> len(found.finished), found.failures
+        (2, [])
     """
     check_seconds(checkpoint_seconds, "--checkpoint-seconds")
     check_seconds(evaluate_seconds, "--evaluate-seconds")

@@ -15,6 +15,7 @@ from qdpg.algorithms.algorithm import Footprint
 from qdpg.algorithms.registry import ALGORITHMS, config_to_json, footprint, make_config
 from qdpg.errors import UserError
 from qdpg.play.floor import with_floor
+from qdpg.ranges import SEED
 from qdpg.runs.run import RunConfig, check_steps
 from qdpg.tasks.registry import file_name, make_task
 
@@ -121,9 +122,7 @@ def make_matrix(
             raise UserError(f"--{option} is empty; name at least one.")
         if twice := [name for n, name in enumerate(names) if name in names[:n]]:
             raise UserError(f"--{option} names {twice[0]} twice; name it once.")
-    if any(not 0 <= seed < 2**31 for seed in seeds):
-        raise UserError("--seeds must be at least 0 and below 2³¹.")
-    check_steps(steps)
+    seeds, steps = [SEED.whole(seed, "a seed of --seeds") for seed in seeds], check_steps(steps)
     try:
         plain = json.loads(json.dumps(dict(settings)))  # as compare.json will hold them
     except TypeError as error:

@@ -12,6 +12,7 @@ from qdpg.cluster.engine import RayEngine
 from qdpg.learn.networks import MLP
 from qdpg.play.acting import NO_NOISE, Noise, RollIn
 from qdpg.play.rollouts import Rollouts
+from qdpg.tasks.registry import make_task
 from qdpg.tasks.task import JaxTask, MujocoTask, Task
 
 
@@ -42,13 +43,21 @@ class Player(Protocol):
         ...
 
 
-def make_player(task: Task, threads: int = 0) -> Player:
+def make_player(task: str | Task, threads: int = 0) -> Player:
     """Return a player for `task`.
 
     Args:
-        task: What is to be played.
+        task: What is to be played, or its name.
         threads: Threads for native physics; 0 means all cores.
+
+    Examples:
+        >>> import qdpg
+        >>> elites = qdpg.load_run("runs/doc").elites
+        >>> rollouts = qdpg.make_player("point-maze").play(elites.population(), seeds=elites.seeds)
+        >>> bool((rollouts.fitness == elites.fitness).all())  # exactly what was stored
+        True
     """
+    task = task if isinstance(task, Task) else make_task(task)
     # Imported here: each family brings its own heavy library, and a run needs only one.
     if isinstance(task, JaxTask):
         from qdpg.play.jax_player import JaxPlayer

@@ -68,7 +68,7 @@ class _Outline:
     arithmetic: Literal["jax", "native"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """A run on disk.
 
@@ -103,6 +103,10 @@ class Run:
     is_trusted: bool = False
     ties: Ties | None = None
     outline: _Outline | None = None
+
+    def __repr__(self) -> str:
+        task, algorithm, seed = (self.config[name] for name in ("task", "algorithm", "seed"))
+        return f"<Run {str(self.path)!r}: {task}, {algorithm}, seed {seed}>"
 
     @cached_property
     def task(self) -> Task:
@@ -273,6 +277,11 @@ def load_run(path: Path | str, trust: bool = False) -> Run:
 
     Raises:
         UserError: There is no run, or its configuration cannot be read.
+
+    Examples:
+        >>> import qdpg
+        >>> qdpg.load_run("runs/doc")
+        <Run 'runs/doc': point-maze, map-elites, seed 0>
     """
     path = Path(path)
     if not path.is_dir():
@@ -371,14 +380,13 @@ def change_steps(run: Run, steps: int) -> Run:
     return dataclasses.replace(run, config={"format": FORMAT, **dataclasses.asdict(settings)})
 
 
-def check_steps(steps: int) -> int:
+def check_steps(steps: float) -> int:
     """Return a number of environment steps to train for, if it can be one.
 
     Raises:
         UserError: It cannot.
     """
-    STEPS.check(steps, "--steps")
-    return steps
+    return STEPS.whole(steps, "--steps")
 
 
 def start_over(run: Run) -> Run:

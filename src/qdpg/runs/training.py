@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from qdpg.algorithms.algorithm import Algorithm
 from qdpg.algorithms.registry import (
     config_from_json,
     config_to_json,
-    default_algorithm,
     footprint,
     make_algorithm,
     make_config,
+    name_algorithm,
 )
 from qdpg.cluster.engine import Engine, find_engine
 from qdpg.compiled import cache_compiled_programs
 from qdpg.errors import UserError
 from qdpg.play.floor import with_floor
 from qdpg.play.player import Player, open_player
-from qdpg.ranges import SEED
-from qdpg.runs.callbacks import Callback, check_callbacks
+from qdpg.ranges import SEED, check_seconds
+from qdpg.runs.callbacks import Callback, CallbackError, check_callbacks
 from qdpg.runs.display import ProgressDisplay
 from qdpg.runs.room import check_room
 from qdpg.runs.run import Run, RunConfig, check_steps, create_run, load_run, lock_run
@@ -34,7 +36,7 @@ from qdpg.tasks.task import Task
 def plan_run(
     task: str,
     task_options: Mapping[str, Any],
-    algorithm: str | None,
+    algorithm: str | type[Algorithm] | None,
     preset: str,
     settings: Mapping[str, Any],
     seed: int,
@@ -47,9 +49,8 @@ def plan_run(
     Raises:
         UserError: Something does not fit, or there is no room for it.
     """
-    check_steps(steps)
-    SEED.check(seed, "--seed")
-    algorithm = algorithm or default_algorithm(task)
+    steps, seed = check_steps(steps), SEED.whole(seed, "--seed")
+    algorithm = name_algorithm(algorithm, task)
     played, options = with_floor(make_task(task, **task_options), dict(task_options))
     spec = played.spec
     if until_solved and spec.solved is None:
@@ -64,7 +65,7 @@ def plan_run(
 
 def train(
     task: str | Task,
-    algorithm: str | None = None,
+    algorithm: str | type[Algorithm] | None = None,
     steps: int = 1_000_000,
     seed: int = 0,
     out: Path | str | None = None,
@@ -86,7 +87,8 @@ def train(
     Args:
         task: A built-in task, gym:ENV_ID, module:name, or a task that is made already. One of your own must be in a
             file that can be imported, so that the run can be opened again.
-        algorithm: See `qdpg algorithms`; by default the one that `qdpg tasks` names for the task.
+        algorithm: See `qdpg algorithms`; module:Class or a class of your own, likewise in a file; by default the one
+            that `qdpg tasks` names for the task.
         steps: Environment steps to train for.
         seed: What every random draw comes from.
         out: Directory of the run; by default one in runs/ named after task, algorithm, preset and seed.
@@ -121,9 +123,16 @@ def train(
             raise UserError("the task is made already, so it takes no task_options; give its name, or leave them out.")
         task, task_options = name_task(task)
     check_callbacks(callbacks)  # before anything is written
+    check_seconds(checkpoint_seconds, "checkpoint_seconds")
     where, config = plan_run(task, task_options or {}, algorithm, preset, settings, seed, steps, out, until_solved)
     with open_player(make_task(task, **config.task_options), find_engine(engine), print, player) as ready:
-        return continue_run(create_run(where, config), None, callbacks, checkpoint_seconds, progress, ready)
+        run = create_run(where, config)
+        try:
+            return continue_run(run, None, callbacks, checkpoint_seconds, progress, ready)
+        except CallbackError as error:
+            if error.method == "on_start":  # nothing was trained, and the same call shall do once that is mended
+                shutil.rmtree(run.path)
+            raise
 
 
 def continue_run(
@@ -136,6 +145,8 @@ def continue_run(
     engine: Engine = "local",
 ) -> Run:
     """Train a run where it stopped; see `Run.resume`."""
+    check_callbacks(callbacks)
+    check_seconds(checkpoint_seconds, "checkpoint_seconds")
     check_room_for(run)
     cache_compiled_programs()
     settings = run.settings

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
-from pathlib import Path
 from typing import Any
 
 from qdpg.errors import UserError
-from qdpg.plugins import find_plugins
+from qdpg.plugins import name_class
 from qdpg.tasks.registry import BUILT_IN
 from qdpg.tasks.task import Task
 
@@ -34,20 +32,9 @@ def name_task(task: Task) -> tuple[str, dict[str, Any]]:
     for name, source in BUILT_IN.items():
         if source == (kind.__module__, kind.__qualname__):
             return name, options
-    for name, plugin in find_plugins("qdpg.tasks").items():
-        if plugin.source == f"{kind.__module__}:{kind.__qualname__}":
-            return name, options
     if kind.__module__ == "qdpg.tasks.gymnasium":
         return f"gym:{options.pop('env')}", options
-    module = kind.__module__
-    if module == "__main__":  # a script: it can be imported under its own name
-        module = Path(getattr(sys.modules["__main__"], "__file__", None) or "").stem
-    if not module or "<locals>" in kind.__qualname__:
-        raise UserError(
-            f"the task {kind.__qualname__} is in no file that can be imported, so its run could not be opened again; "
-            "write it into a file, outside of functions."
-        )
-    return f"{module}:{kind.__qualname__}", options
+    return name_class(kind, "qdpg.tasks"), options
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:

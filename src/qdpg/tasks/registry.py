@@ -50,6 +50,8 @@ def make_task(name: str, /, **options: Any) -> Task:
         >>> task.spec.horizon, task.spec.descriptor_names
         (100, ('x', 'y'))
     """
+    if not isinstance(name, str):
+        raise UserError(f"{name!r:.80} is neither a task nor the name of one; see `qdpg tasks`.")
     if name in BUILT_IN:
         module, cls = BUILT_IN[name]
         return _with_options(getattr(importlib.import_module(module), cls)(), name, options)
