@@ -97,11 +97,11 @@ class WandbTracker(_Tracker):
 
 
 class MLflowTracker(_Tracker):
-    """Sends metrics to MLflow: a server, or a database or directory.
+    """Sends metrics to MLflow: to a server, or without one into a database in a file, for `mlflow server` to show.
 
     Examples:
         >>> from qdpg.callbacks import MLflowTracker
-        >>> callback = MLflowTracker(experiment="mazes", tracking_uri="http://127.0.0.1:5000")
+        >>> callback = MLflowTracker(experiment="mazes", tracking_uri="sqlite:///mlflow.db")
     """
 
     service = "mlflow"
@@ -111,7 +111,8 @@ class MLflowTracker(_Tracker):
 
         Args:
             experiment: Name of the experiment; it is made if it is not there.
-            tracking_uri: Where MLflow is; by default what MLFLOW_TRACKING_URI says.
+            tracking_uri: Where MLflow is, such as "http://127.0.0.1:5000" or "sqlite:///mlflow.db"; by default what
+                MLFLOW_TRACKING_URI says, or else MLflow's own choice.
         """
         self.experiment, self.tracking_uri = experiment, tracking_uri
         self._client: Any = None
