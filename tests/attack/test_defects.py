@@ -1,11 +1,14 @@
 """What an attack on an earlier version found, each with the least that shows it."""
 
+import fcntl
 import json
 import os
+import pty
 import shutil
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -221,17 +224,42 @@ def test_brackets_and_escapes_in_names_mean_nothing(tmp_path):
     assert "control a terminal" in refused("show", tmp_path / "\x1b[31mred")
 
 
-@pytest.mark.parametrize("number", [signal.SIGHUP, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
-def test_a_closed_terminal_saves(victim, number):
+def is_saved(path):
+    """Whether the newest checkpoint of a run is of its last generation."""
+    newest = max((path / "checkpoints").glob("[0-9]*"))
+    last = (path / "metrics.csv").read_text().splitlines()[-1]
+    return json.loads((newest / "manifest.json").read_text())["generation"] == int(last.split(",")[0])
+
+
+@pytest.mark.slow
+def test_a_kind_kill_saves(victim):
     process = Process("resume", victim, "--steps", 10**7, "--evaluate-seconds", "0", "--quiet")
     before = (victim / "metrics.csv").stat().st_size
     assert wait_until(lambda: (victim / "metrics.csv").stat().st_size > before)
-    process.send_signal(number)
+    process.send_signal(signal.SIGTERM)
     done = process.wait()
-    assert done.code == 128 + number, done
-    newest = max((victim / "checkpoints").glob("[0-9]*"))
-    last = (victim / "metrics.csv").read_text().splitlines()[-1]
-    assert json.loads((newest / "manifest.json").read_text())["generation"] == int(last.split(",")[0])
+    assert done.code == 128 + signal.SIGTERM, done
+    assert is_saved(victim)
+
+
+def test_a_closed_terminal_saves(victim):
+    """The terminal itself is closed: besides the signal, every word said to it from then on is an error."""
+    terminal, inside = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "qdpg", "resume", victim, "--steps", "1e7", "--evaluate-seconds", "0"],
+        stdin=inside,
+        stdout=inside,
+        stderr=inside,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(inside)
+    before, shown = (victim / "metrics.csv").stat().st_size, b""
+    while (victim / "metrics.csv").stat().st_size == before or b"cells" not in shown:
+        shown += os.read(terminal, 2**16)
+    os.close(terminal)
+    assert process.wait(120) == 128 + signal.SIGHUP
+    assert is_saved(victim)
 
 
 def test_ctrl_c_is_not_swallowed_by_an_import(victim):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +35,8 @@ def signals_to(stop: Callable[[int], None], numbers: Sequence[signal.Signals] = 
         return
 
     def handle(received: int, frame: FrameType | None) -> None:
+        if received == signal.SIGHUP:
+            _forget_closed_terminal()
         stop(received)
 
     # Whoever started us with `nohup` wants us to go on when the terminal closes.
@@ -44,6 +47,16 @@ def signals_to(stop: Callable[[int], None], numbers: Sequence[signal.Signals] = 
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+def _forget_closed_terminal() -> None:
+    """Say no more to a terminal that is gone: each word would be an error, and keep us from ending well."""
+    for output in (1, 2):
+        # Once it is gone it is no terminal any more, but still a device.
+        if stat.S_ISCHR(os.fstat(output).st_mode) and not os.isatty(output):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, output)
+            os.close(nowhere)
 
 
 @contextmanager
