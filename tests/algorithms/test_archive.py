@@ -109,6 +109,14 @@ def test_offspring_stand_in_the_order_of_their_emitters():
     np.testing.assert_array_equal(found, elites[[0, 1, 0, 1, 2, 0]])
 
 
+def test_a_generation_says_who_made_what():
+    algorithm = start(Copies(2), Copies(0), Copies(3, "critic", explores=2))
+    assert algorithm.emitter_names == ["random", "copies", "copies", "copies (critic)"]
+    assert algorithm.ask().makers().tolist() == [1, 1, 3, 3, 3, -1, -1]
+    first = ArchiveAlgorithm(NETWORKS, CONFIG, 3, "archive", [Copies(1)]).ask()
+    assert first.makers().tolist() == [0] * 6
+
+
 def test_emitters_that_share_a_learner_go_on_from_one_another():
     emitters = [Copies(1, "a"), Copies(1, "b"), Copies(1, "a"), Copies(1)]
     algorithm = start(*emitters)

@@ -42,6 +42,7 @@ class Generation(NamedTuple):
     learned: Any = None  # becomes part of the algorithm's state in `tell`, and not before
     extra_fields: Mapping[str, np.ndarray] = {}
     entries: np.ndarray | None = None  # [candidates] of a `ReevaluatedElites` that they are; see `Offspring`
+    emitters: np.ndarray | None = None  # [candidates] who made each: 0 chance, i + 1 the algorithm's emitter i
     record: bool = True  # whether observations and actions are wanted
     tried: Tried = NOTHING
 
@@ -58,6 +59,11 @@ class Generation(NamedTuple):
             roll_in = RollIn(guides, episodes.roll_in_steps, episodes.limits)
         noise = Noise(episodes.sigma, self.noise_correlation)
         return player.play(population, episodes.seeds, noise=noise, record=self.record, roll_in=roll_in)
+
+    def makers(self) -> np.ndarray:
+        """Who made the policy of each of its episodes, as `emitters` says, or 0; -1 for exploration episodes."""
+        known = np.zeros(len(self.candidates), int) if self.emitters is None else self.emitters
+        return np.concatenate([known, np.full(0 if self.exploration is None else len(self.exploration), -1)])
 
     def split(self, rollouts: Rollouts) -> tuple[Rollouts, Rollouts]:
         """What the candidates did, and what the exploration episodes were."""

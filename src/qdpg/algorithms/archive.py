@@ -93,6 +93,11 @@ class ArchiveAlgorithm(Counted):
                 learners[emitter.learner] = emitter.init(self._learner_key(generation_key(seed, -1), emitter.learner))
         self._state = State(0, 0, 0, learners)
 
+    @property
+    def emitter_names(self) -> list[str]:
+        """Who may have made a policy, in words, in the order of `Generation.emitters`."""
+        return ["random", *(emitter.label for emitter in self.emitters)]
+
     def ask(self, stop: Callable[[], bool] = never) -> Generation:
         """Draw random policies at first; from then on let every emitter make its offspring."""
         rng = np.random.default_rng([self.seed, self.generation])
@@ -148,7 +153,9 @@ class ArchiveAlgorithm(Counted):
         candidates = make_episodes(policies, np.where(wanted < 0, seeds, wanted), self.candidate_noise)
         inherited = [inherit_fields(self.elites, each) for each in made]
         fields = {name: np.concatenate([each[name] for each in inherited]) for name in self.elites.extra_fields}
+        makers = [np.full(len(each.parents), i + 1) for i, each in enumerate(offspring) if each is not None]
         generation = self._generation(candidates, self._explore(exploring, rest, rng), learned, fields)
+        generation = generation._replace(emitters=np.concatenate(makers))
         if not isinstance(self.elites, ReevaluatedElites):
             return generation
         entries = [np.full(len(each.parents), NEW) if each.entries is None else each.entries for each in made]
@@ -231,8 +238,8 @@ class ArchiveAlgorithm(Counted):
     def _generation(
         self, candidates: Episodes, exploration: Episodes | None, learned: Any, fields: dict[str, np.ndarray]
     ) -> Generation:
-        records = self.replay is not None
-        return Generation(candidates, exploration, self.noise_correlation, learned, fields, record=records)
+        made = Generation(candidates, exploration, self.noise_correlation, learned, fields)
+        return made._replace(emitters=np.zeros(len(candidates), int), record=self.replay is not None)
 
     def _first_key(self) -> jax.Array:
         """Where the first policies come from."""

@@ -7,6 +7,7 @@ offspring, without a random draw of its own; emitters with different learners do
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -56,6 +57,12 @@ class Emitter(ABC):
     """
 
     learner: str | None = None
+
+    @property
+    def label(self) -> str:
+        """What it is called in words, for people: its class, and what it learns with."""
+        words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", type(self).__name__).lower()
+        return words if self.learner is None else f"{words} ({self.learner})"
 
     def init(self, key: jax.Array) -> Any:
         """The state of its learner at the start. Of emitters that share a learner, the first is asked."""

@@ -266,6 +266,7 @@ class Trainer:
             "cells": self.algorithm.elites.cells,
             "archive_seed": settings.seed,
             "arithmetic": arithmetic_of(self.task),
+            "emitters": getattr(self.algorithm, "emitter_names", []),
         }
         return stage_collection(self.run.path / "elites", self.algorithm.elites, about)
 
@@ -304,7 +305,7 @@ class Trainer:
     def _record(self, generation: Generation, rollouts: Rollouts, told: dict[str, Any]) -> dict[str, Any]:
         """Write a row of metrics and a row per episode."""
         algorithm, spec, status = self.algorithm, self.task.spec, self._status()
-        per_episode = told.pop("episodes", {})
+        per_episode = {**told.pop("episodes", {}), "emitter": generation.makers()}
         row = {
             **status,
             "episodes": generation.tried.episodes + len(rollouts.seeds),
