@@ -33,22 +33,24 @@ def make_run(path, name="point-maze", options=None, cells=(5, 5), policies=8, no
     played = make_player(task).play(population, seeds, noise=Noise(np.full(policies, noise, np.float32), 0.5))
     template = jax.tree.map(lambda leaf: leaf[0], population)
     elites = Elites(spec, template, cells, seed)
-    elites.add(population, played, 1)
+    half = policies // 2
+    for generation, some in enumerate((slice(half), slice(half, None))):
+        elites.add(jax.tree.map(lambda leaf, some=some: leaf[some], population), played.take(some), generation)
     about = {"task": name, "task_options": options or {}, "algorithm": "map-elites", "seed": seed, "steps": 1000}
-    about |= {"noise_correlation": 0.5, "cells": cells, "archive_seed": seed}
+    about |= {"noise_correlation": 0.5, "cells": cells, "archive_seed": seed, "emitters": ["random", "iso line"]}
     write_collection(path / "elites", elites, about)
     write_logs(path, spec, played)
     return load_run(run.path)
 
 
 def write_logs(path, spec, played):
-    """What training would have written of these episodes, half of them in each of two generations."""
+    """What training would have written of these episodes: half of them in each of two generations, by two emitters."""
     half = len(played.seeds) // 2
-    names = ["generation", "steps", "fitness", *spec.descriptor_names]
-    rows = [
-        [1 + (n >= half), 500 * (1 + (n >= half)), played.fitness[n], *played.behaviours[n]]
-        for n in range(len(played.seeds))
-    ]
+    names = ["generation", "steps", "seed", "fitness", *spec.descriptor_names, "emitter"]
+    rows = []
+    for n, seed in enumerate(played.seeds):
+        late = int(n >= half)
+        rows.append([1 + late, 500 * (1 + late), seed, played.fitness[n], *played.behaviours[n], late])
     lines = [",".join(names), *(",".join(repr(float(value)) for value in row) for row in rows)]
     (path / "episodes.csv").write_text("\n".join(lines) + "\n")
     (path / "metrics.csv").write_text(

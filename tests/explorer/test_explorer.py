@@ -3,19 +3,25 @@
 import csv
 import io
 import json
+import re
 import shutil
+from types import SimpleNamespace
 
+import mujoco
 import numpy as np
 import onnx
 import pytest
 
 from qdpg.adaptation.damage import Damaged, legs
 from qdpg.errors import UserError
+from qdpg.explorer import trials as trials_module
 from qdpg.explorer.app import FRESH, Explorer, load_runs
-from qdpg.explorer.archive import cell_index, colours, find_cells, lay_out, read_history
+from qdpg.explorer.archive import cell_index, colours, find_cells, lay_out
+from qdpg.explorer.controls import ALONE, APART, TOGETHER
 from qdpg.explorer.downloads import csv_of, onnx_of, svg_of
 from qdpg.explorer.guard import start_server
 from qdpg.explorer.playback import Playback
+from qdpg.exports.choose import choose
 from qdpg.exports.episode import play_stored
 from qdpg.tasks.registry import make_task
 from watchable import PENDULUM, SMALL_TASKS, make_run
@@ -93,18 +99,6 @@ def test_colours_go_from_low_to_high_and_nothing_is_grey():
     assert (colours(np.array([np.nan])) == none).all()
 
 
-def test_history_ends_with_the_elites(runs):
-    run = runs["point-maze"]
-    history = read_history(run, run.elites)
-    cells = np.unique(history.index)
-    last = history.best(cells, history.generations[-1])
-    assert last[np.searchsorted(cells, run.elites.cells_index)].tolist() == run.elites.fitness.tolist()
-    first = history.best(cells, history.generations[0])
-    assert np.isfinite(first).sum() < len(cells) or (first <= last).all()
-    assert not (first > last).any()
-    assert history.steps.tolist() == [500, 1000]
-
-
 def test_the_stored_episode_is_shown_step_by_step(explorer, runs):
     run = runs["point-maze"]
     explorer.open(str(run.path))
@@ -117,7 +111,7 @@ def test_the_stored_episode_is_shown_step_by_step(explorer, runs):
         explorer.controls._scrubbed()
         x, y = stored.descriptors[step]
         assert explorer.controls._where.content == f"step {step} of 40: x {x!s}, y {y!s}"
-        assert explorer.stage._agents()[0].position[:2] == pytest.approx((x, y), abs=1e-6)
+        assert explorer.stage._points[0].position[:2] == pytest.approx((x, y), abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["ant-maze", "ant-trap"])
@@ -128,19 +122,46 @@ def test_bodies_are_where_physics_has_them(explorer, runs, name):
     (stored,) = play_stored(run.task, run.elites, [0])
     explorer.controls._scrub.value = 20
     explorer.controls._scrubbed()
-    torso = explorer.stage._bodies._last_body_xpos[0, 1]
-    assert np.array_equal(torso, stored.poses[20, :3])
+    (some, handle), *_ = explorer.stage._bodies._parts
+    data = mujoco.MjData(explorer.stage.model)
+    data.qpos[:] = stored.poses[20]
+    mujoco.mj_kinematics(explorer.stage.model, data)
+    assert np.array_equal(handle.batched_positions, data.geom_xpos[explorer.stage._moving[some]].astype(np.float32))
 
 
-def test_several_elites_at_once_and_a_fresh_start(explorer, runs):
+@pytest.mark.parametrize("name", ["point-maze", "ant-trap"])
+def test_several_elites_in_one_scene_and_side_by_side(explorer, runs, name):
+    run = runs[name]
+    explorer.open(str(run.path))
+    explorer.controls._show.value = TOGETHER
+    number = min(4, len(run.elites))
+    for row in range(number):
+        explorer.select(row, add=row > 0)
+    assert [episode.row for episode in explorer.shown] == list(range(number))
+    assert explorer.stage.offsets.tolist() == [[0, 0, 0]]
+    together = [path.copy() for path in explorer.stage._paths]
+    explorer.controls._show.value = APART
+    explorer.controls._arrange()
+    offsets, paths = explorer.stage.offsets, explorer.stage._paths
+    assert len({tuple(offset) for offset in offsets.tolist()}) == len(paths) == number
+    for before, path, offset in zip(together, paths, offsets, strict=True):
+        assert path == pytest.approx(before + offset)
+    boxes = [(path.min(axis=0), path.max(axis=0)) for path in paths]
+    for n, (low, high) in enumerate(boxes):
+        for other_low, other_high in boxes[:n]:
+            assert ((low > other_high) | (high < other_low))[:2].any(), "each is in a scene of its own"
+    explorer.controls._show.value = ALONE
+    explorer.controls._arrange()
+    assert [episode.row for episode in explorer.shown] == [number - 1]
+
+
+def test_a_fresh_start_is_the_same_for_all(explorer, runs):
     run = runs["point-maze"]
     explorer.open(str(run.path))
-    for row in range(4):
+    for row in range(3):
         explorer.select(row, add=row > 0)
-    assert [episode.row for episode in explorer.shown] == [0, 1, 2, 3]
-    assert len(explorer.stage._agents()) == 4
     explorer.controls._start.value = FRESH
-    explorer.play()
+    explorer.controls._change_start()
     assert len({episode.seed for episode in explorer.shown}) == 1
     assert explorer.shown[0].seed not in run.elites.seeds
 
@@ -157,7 +178,7 @@ def test_a_click_on_a_cell_selects_its_elite(explorer, runs):
 def test_an_environment_without_a_floor_is_shown_all_the_same(explorer, runs):
     explorer.open(str(runs["pendulum"].path))
     assert len(explorer.shown) == 1
-    assert explorer.stage._agents() or explorer._pictures
+    assert len(explorer.stage._points) == 1
 
 
 @pytest.mark.parametrize("value", ["a,b", "99,99", "1", "nan,nan", "-1,-1"])
@@ -182,23 +203,68 @@ def test_a_run_in_training_is_followed(tmp_path, explorer, runs):
     explorer.refresh()
     assert len(explorer.elites) > before
     assert f"{len(explorer.elites)} elites" in explorer.controls._about.content
-    explorer.open(explorer.names[0])
+    explorer.open(next(iter(explorer.runs)))
     del explorer.runs[str(path)]
 
 
-def test_adaptation_to_a_new_goal_finds_the_elite_that_is_there(explorer, runs):
+@pytest.fixture
+def hurried(monkeypatch):
+    monkeypatch.setattr(trials_module, "SECONDS", 0.0)  # nobody is watching
+
+
+def test_adaptation_to_a_new_goal_finds_the_elite_that_is_there(explorer, runs, hurried):
     run = runs["point-maze"]
     explorer.open(str(run.path))
     trials = explorer.controls.trials
+    before = explorer.stage.tiles._cells.batched_colors.copy()
     trials._goal.value = (0.5, -0.9)
     trials._number.value = len(run.elites)
     trials.search_goal()
     trials._thread.join(timeout=120)
-    assert "colours: what the model expects" in trials._log.content
-    assert trials._log.content.count("\n") >= len(run.elites)
+    best = max(re.findall(r"^\d+\. cell (\S+): (\S+)$", trials._log.content, re.M), key=lambda each: float(each[1]))
+    assert f"found after {len(run.elites)} trials: cell {best[0]}: {best[1]}" in trials._log.content
+    assert explorer.selected == choose(run.elites, cell=[int(part) for part in best[0].split(",")]).tolist()
+    assert "expected score" in explorer.controls._legend.content
+    assert not np.array_equal(explorer.stage.tiles._cells.batched_colors, before), "the belief is drawn"
+    assert explorer.stage._goal.x == 0.5
+    trials.undo()
+    assert np.array_equal(explorer.stage.tiles._cells.batched_colors, before)
+    assert explorer.stage._goal == run.task.spec.floor.goal
     trials._goal.value = (5.0, 0.0)
     with pytest.raises(UserError, match="must lie on the floor"):
         trials.search_goal()
+
+
+def test_a_goal_is_dropped_where_somebody_clicks(explorer, runs, hurried):
+    run = runs["point-maze"]
+    explorer.open(str(run.path))
+    trials, shown = explorer.controls.trials, explorer.shown
+    trials._number.value = 2
+    trials.drop_goal()
+    explorer._clicked(0)
+    assert explorer.shown is shown, "the click is not the choice of a cell"
+    trials._drop(SimpleNamespace(ray_origin=(0.5, -2.0, 4.0), ray_direction=(0.0, 0.25, -0.5)))
+    assert trials._goal.value == (0.5, 0.0)
+    assert not trials.takes_clicks
+    trials._thread.join(timeout=120)
+    assert "found after 2 trials" in trials._log.content
+    trials.drop_goal()
+    with pytest.raises(UserError, match="not on the floor"):
+        trials._drop(SimpleNamespace(ray_origin=(0.5, -2.0, 4.0), ray_direction=(0.0, 0.25, 0.5)))
+
+
+def test_a_body_without_a_leg_is_drawn_so_and_adapts(explorer, runs, hurried):
+    explorer.open(str(runs["ant-trap"].path))
+    trials = explorer.controls.trials
+    whole = explorer.stage._body_colours()
+    trials._leg.value, trials._number.value = "leg 2", 2
+    trials.search_damage()
+    trials._thread.join(timeout=120)
+    assert "found after 2 trials" in trials._log.content
+    changed = (explorer.stage._body_colours() != whole).any(axis=(0, 2))
+    assert changed.sum() == 2, "the two shapes that hang on the hip of one leg"
+    trials.undo()
+    assert np.array_equal(explorer.stage._body_colours(), whole)
 
 
 def test_a_damaged_leg_has_no_force(runs):

@@ -1,4 +1,4 @@
-"""The explorer: what is selected and shown, and the controls beside the scene."""
+"""The explorer: what is selected and shown, what moves, and a run in training that is followed."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from typing import Any
 import numpy as np
 
 from qdpg.errors import DivergedError, UserError
-from qdpg.explorer.archive import MEASURES, Cells, colours, find_cells, measure, read_history
-from qdpg.explorer.playback import SPEEDS, Playback
+from qdpg.explorer.archive import Cells, colours, find_cells, kind_colours
+from qdpg.explorer.drawing import COLOURS
+from qdpg.explorer.history import EMITTER, measures, read_history
+from qdpg.explorer.pictures import Pictures
+from qdpg.explorer.playback import Playback
 from qdpg.explorer.stage import AT_ONCE, Stage
 from qdpg.exports.choose import cell_of, choose
 from qdpg.exports.episode import Episode, play_fresh, play_stored, seconds_per_step
-from qdpg.exports.frames import gymnasium_frames, make_drawing_env
 from qdpg.report.words import number, plural
 from qdpg.runs.run import Run, load_run
-from qdpg.tasks.gymnasium import GymnasiumTask
 
 STORED, FRESH = "stored, exactly", "fresh start"
-_TICK = 1 / 30  # seconds between two looks at the clock
-_LOOK = 2.0  # seconds between two looks at the files of a run in training
+_TICK, _REST = 1 / 30, 0.2  # seconds between two looks at the clock while something moves, and while nothing does
+_LOOK = 2.0  # seconds between two looks at the files of a run in training, at least
+_SHARE = 0.01  # of its time that the explorer may spend on reading them: training may share the processor
 
 
 class Explorer:
@@ -43,9 +45,10 @@ class Explorer:
         self.playback = Playback()
         self.shown: list[Episode] = []
         self.selected: list[int] = []
-        self._pictures: list[np.ndarray] = []
+        self._pictures: Pictures | None = None
         self._step = -1
         self.open(next(iter(self.runs)))
+        server.on_client_connect(lambda client: self.guarded(self._begin_anew))
         self._threads = [threading.Thread(target=each, daemon=True) for each in (self._tick, self._watch)]
         for thread in self._threads:
             thread.start()
@@ -55,6 +58,8 @@ class Explorer:
         self._stop.set()
         for thread in self._threads:
             thread.join(timeout=5)
+        if self._pictures is not None:
+            self._pictures.close()
         with contextlib.redirect_stdout(io.StringIO()):  # viser would say that it stopped
             self.server.stop()
 
@@ -63,10 +68,11 @@ class Explorer:
     def open(self, name: str) -> None:
         """Show another run."""
         with self.lock:
-            self.run = self.runs[name]
-            self.elites = self.run.elites
-            if not len(self.elites):
+            run = self.runs[name]
+            elites = run.elites
+            if not len(elites):
                 raise UserError(f"{name} has no elites yet; train longer.")
+            self.run, self.elites = run, elites
             self._stamp = self._modified()
             self.stage = Stage(self.server, self.run.task)
             self.selected, self.shown = [], []
@@ -82,6 +88,7 @@ class Explorer:
         self.history = read_history(self.run, self.elites)
         others = None if self.history is None else self.history.index
         self.cells: Cells = find_cells(self.elites, self.stage.frame, others)
+        self.measures = measures(self.elites, self.history)
 
     def _modified(self) -> tuple[float, ...]:
         files = ("elites/elites.json", "elites/evaluated.json", "metrics.csv")
@@ -91,29 +98,34 @@ class Explorer:
         """What each cell is coloured by, [n]; not-a-number where there is nothing.
 
         Args:
-            what: One of `MEASURES`.
+            what: One of `measures`.
             generation: The state of training to show; None for the elites as they are.
         """
         if generation is not None and self.history is not None:
-            return self.history.best(self.cells.index, generation)
-        known = measure(self.elites, what)
-        return np.where(self.cells.rows >= 0, known[self.cells.rows], np.nan)
+            return self.history.values(self.cells.index, generation, what)
+        return self.of_cells(self.measures[what])
+
+    def of_cells(self, values: np.ndarray) -> np.ndarray:
+        """Values of elites [N] as values of cells [n]; not-a-number where there is no elite."""
+        return np.where(self.cells.rows >= 0, values[self.cells.rows], np.nan)
 
     def paint_anew(self) -> None:
         """Draw all cells."""
-        self.stage.show_cells(self.cells, colours(self.values(*self.controls.view())), self._clicked)
-        self.controls.say_range(self.values(*self.controls.view()))
+        self.stage.tiles.show(self.cells, np.zeros((len(self.cells.index), 3), np.uint8), self._clicked)
+        self.paint()
 
-    def paint(self, values: np.ndarray | None = None) -> None:
-        """Give the cells other colours: by `values` [n], or as the controls say."""
+    def paint(self, expected: np.ndarray | None = None) -> None:
+        """Give the cells their colours: as the controls say, or by what a model expects of each, [n]."""
         with self.lock:
-            values = self.values(*self.controls.view()) if values is None else values
-            self.stage.colour_cells(colours(values))
-            self.controls.say_range(values)
+            what, generation = self.controls.view()
+            values = self.values(what, generation) if expected is None else expected
+            is_kind = what == EMITTER and expected is None
+            self.stage.tiles.colour((kind_colours if is_kind else colours)(values))
+            self.controls.explain(values, what if expected is None else "expected score")
 
     def _clicked(self, cell: int) -> None:
         row = int(self.cells.rows[cell])
-        if row >= 0:
+        if row >= 0 and not self.controls.trials.takes_clicks:
             self.guarded(lambda: self.select(row, self.controls.adds()))
 
     def select(self, row: int, add: bool = False) -> None:
@@ -132,55 +144,71 @@ class Explorer:
                 play_stored(task, self.elites, rows) if kind == STORED else play_fresh(task, self.elites, rows, seed)
             )
 
-    def show(self, episodes: Sequence[Episode]) -> None:
-        """Show episodes of this task, whoever played them."""
+    def show(self, episodes: Sequence[Episode], speed: float | None = None) -> None:
+        """Show episodes of this task, whoever played them; at the controls' speed, or at another."""
         with self.lock:
             self.shown = list(episodes)
             rows = [np.flatnonzero(self.cells.rows == episode.row)[0] for episode in self.shown]
-            self.stage.mark([(self.cells.centres[n], self.cells.sizes[n]) for n in rows])
-            self.stage.load(self.shown, self.controls.ribbons())
-            self._pictures = self._draw(self.shown[0])
-            longest = max(map(len, self.shown))
-            self.playback = self.playback.load(longest, seconds_per_step(self.run.task), time.monotonic())
+            self.stage.tiles.mark([(self.cells.centres[n], self.cells.sizes[n]) for n in rows])
+            self.stage.load(self.shown, self.controls.ribbons(), self.controls.apart())
+            if self._pictures is not None:
+                self._pictures.close()
+            self._pictures = Pictures(self.run.task, self.shown, COLOURS)
+            speed = self.controls.speed() if speed is None else speed
+            longest, now = max(map(len, self.shown)), time.monotonic()
+            self.playback = self.playback.set_speed(speed, now).load(longest, seconds_per_step(self.run.task), now)
             self._step = -1
             self.controls.describe()
             self.move()
+            if self.controls.follows():
+                self.stage.look_near(0)
 
-    def _draw(self, episode: Episode) -> list[np.ndarray]:
-        """Pictures of every step, for environments that draw themselves."""
-        task = self.run.task
-        env = make_drawing_env(task) if isinstance(task, GymnasiumTask) else None
-        if env is None or not isinstance(task, GymnasiumTask):
-            return []
-        try:
-            return list(gymnasium_frames(task, env, episode, np.arange(len(episode) + 1)))
-        except UserError as error:
-            self.controls.say(str(error))  # the point in the plane is there all the same
-            return []
+    def _begin_anew(self) -> None:
+        """Somebody came: if nobody else is looking, what is shown begins with its first step."""
+        with self.lock:
+            if len(self.server.get_clients()) <= 1:
+                self.playback = self.playback.scrub(0, time.monotonic()).set_playing(True, time.monotonic())
 
     # What moves.
 
     def move(self) -> None:
         """Show the present step."""
         with self.lock:
-            step = self.playback.at(time.monotonic())
+            now = time.monotonic()
+            step = self.playback.at(now)
+            self.controls.show_playing(self.playback.is_playing and not self.playback.is_over(now))
+            self._show_picture(step)
             if step == self._step or not self.shown:
                 return
             before, self._step = self.stage.place(max(self._step, 0)), step
             self.stage.show(step)
             if self.controls.follows():
-                self.stage.follow(before, self.stage.place(step))
-            picture = self._pictures[min(step, len(self._pictures) - 1)] if self._pictures else None
-            self.controls.show_step(step, self.shown[0], picture)
+                self.stage.view.follow(before, self.stage.place(step))
+            self.controls.show_step(step, self.shown[0])
+
+    def _show_picture(self, step: int) -> None:
+        if self._pictures is None:
+            return
+        self.stage.show_picture(self._pictures.at(step))
+        if self._pictures.failure is not None:
+            self.controls.say(self._pictures.failure)
+            self._pictures.failure = None
 
     def _tick(self) -> None:
-        while not self._stop.wait(_TICK):
-            self.guarded(self.move)
+        while not self._stop.wait(_TICK if self._is_moving() else _REST):
+            if self.server.get_clients():
+                self.guarded(self.move)
+
+    def _is_moving(self) -> bool:
+        return bool(self.server.get_clients()) and self.playback.is_playing and self._step < self.playback.length
 
     def _watch(self) -> None:
         """Follow a run in training: only look at the times of three files, and read when they change."""
-        while not self._stop.wait(_LOOK):
+        pause = _LOOK
+        while not self._stop.wait(pause):
+            used = time.thread_time()
             self.guarded(self.refresh)
+            pause = max(_LOOK, (time.thread_time() - used) / _SHARE)
 
     def refresh(self) -> None:
         """Read the run again if it has changed."""
@@ -208,13 +236,9 @@ class Explorer:
             self.controls.say(f"that did not work ({type(error).__name__}: {error}).")
 
     def on(self, handle: Any, what: Callable[[], Any]) -> None:
-        """Do `what` whenever a control is used."""
-        (handle.on_click if hasattr(handle, "on_click") else handle.on_update)(lambda event: self.guarded(what))
-
-    @property
-    def names(self) -> list[str]:
-        """The runs that can be chosen."""
-        return list(self.runs)
+        """Do `what` whenever somebody uses a control; not when its value is set here."""
+        listen = handle.on_click if hasattr(handle, "on_click") else handle.on_update
+        listen(lambda event: None if event.client is None else self.guarded(what))
 
 
 def load_runs(paths: Sequence[Any], trust: bool = False) -> list[Run]:
@@ -246,6 +270,3 @@ def summary(run: Run, elites: Any) -> str:
         f"**{spec.name}** · {run.config['algorithm']} · seed {run.config['seed']}\n\n"
         f"{plural(len(elites), 'elite')} in {total:,} cells, best {number(float(elites.worth.max()))} ({worth})"
     )
-
-
-__all__ = ["FRESH", "MEASURES", "SPEEDS", "STORED", "Explorer", "load_runs", "summary"]

@@ -8,17 +8,18 @@ import numpy as np
 from matplotlib import colormaps
 from ribs.archives import ArchiveBase, CVTArchive
 
-from qdpg.errors import UserError
 from qdpg.learn.networks import MLP
 from qdpg.memory.elites import Elites
 from qdpg.runs.collection import Collection
-from qdpg.runs.run import Run
 from qdpg.tasks.task import MujocoTask, Task
 
 _Y = np.array([0.0, 1.0, 0.0])
 EMPTY = (205, 207, 214)
+KINDS = (  # tell emitters apart
+    *((140, 140, 150), (0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 121, 167), (86, 180, 233)),
+    *((213, 94, 0), (240, 228, 66), (60, 60, 60)),
+)
 _FLAT = 0.004  # height of a cell that lies on the floor, as a share of the archive's width
-MEASURES = ("stored fitness", "evaluated fitness", "generation")
 
 
 @dataclass(frozen=True)
@@ -122,19 +123,11 @@ def _boxes(elites: Collection, index: np.ndarray) -> tuple[np.ndarray, np.ndarra
     return low + step * (np.stack(np.unravel_index(index, cells), axis=-1) + 0.5), sides
 
 
-def measure(elites: Collection, what: str) -> np.ndarray:
-    """What elites are coloured by, [N].
-
-    Raises:
-        UserError: It is not known of these.
-    """
-    if what == "generation":
-        return elites.arrays["generation"].astype(float)
-    if what == "evaluated fitness":
-        if elites.evaluated is None:
-            raise UserError("the collection has not been evaluated; call `qdpg evaluate` first.")
-        return elites.evaluated["mean"]
-    return elites.fitness
+def kind_colours(values: np.ndarray) -> np.ndarray:
+    """Colours [n, 3] uint8 of kinds [n], numbered from 0; grey where the kind is not known."""
+    known = np.isfinite(values)
+    kinds = np.where(known, values, 0).astype(int) % len(KINDS)
+    return np.where(known[:, None], np.array(KINDS)[kinds], EMPTY).astype(np.uint8)
 
 
 def colours(values: np.ndarray, low: float | None = None, high: float | None = None) -> np.ndarray:
@@ -146,49 +139,6 @@ def colours(values: np.ndarray, low: float | None = None, high: float | None = N
     high = float(values[known].max()) if high is None else high
     shares = np.clip((np.where(known, values, low) - low) / ((high - low) or 1.0), 0, 1)
     return np.where(known[:, None], np.round(255 * colormaps["viridis"](shares)[:, :3]), EMPTY).astype(np.uint8)
-
-
-@dataclass(frozen=True)
-class History:
-    """What the archive held after each generation, from `episodes.csv`: the best stored fitness so far in each cell.
-
-    Attributes:
-        generations: [g] ascending.
-        steps: [g] environment steps at their ends.
-        index: [e] int, the cell of each episode, in the order played.
-        fitness: [e].
-        generation: [e].
-    """
-
-    generations: np.ndarray
-    steps: np.ndarray
-    index: np.ndarray
-    fitness: np.ndarray
-    generation: np.ndarray
-
-    def best(self, cells: np.ndarray, generation: float) -> np.ndarray:
-        """The best fitness in each of `cells` [n] up to a generation, [n]; not-a-number if there was none."""
-        shown = self.generation <= generation
-        best = np.full(len(cells), -np.inf)
-        at = np.searchsorted(cells, self.index[shown])
-        np.maximum.at(best, at, self.fitness[shown])
-        return np.where(np.isfinite(best), best, np.nan)
-
-
-def read_history(run: Run, elites: Collection) -> History | None:
-    """The history of a run's archive; None if its log does not say where episodes ended."""
-    try:
-        episodes = run.episodes()
-        behaviours = np.column_stack([episodes[name] for name in elites.spec.descriptor_names])
-        generation, steps, fitness = (episodes[name] for name in ("generation", "steps", "fitness"))
-    except (UserError, KeyError):
-        return None
-    good = np.isfinite(behaviours).all(axis=1) & np.isfinite(fitness) & np.isfinite(generation)
-    if not good.any():
-        return None
-    index = cell_index(elites, behaviours[good])
-    generations, last = np.unique(generation[good][::-1], return_index=True)
-    return History(generations, steps[good][::-1][last], index, fitness[good], generation[good])
 
 
 def cell_index(elites: Collection, behaviours: np.ndarray) -> np.ndarray:

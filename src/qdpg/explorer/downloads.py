@@ -46,4 +46,4 @@ def svg_of(run: Run, elites: Collection, episode: Episode) -> File:
     return f"{name_of(elites, episode.row).partition('-cell')[0]}-grid.svg", file.getvalue()
 
 
-__all__ = ["File", "csv_of", "onnx_of", "svg_of", "video_of"]
+FILES = {"ONNX": onnx_of, "episode as CSV": csv_of, "episode as video": video_of, "figure as SVG": svg_of}

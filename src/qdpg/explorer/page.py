@@ -15,7 +15,8 @@ import numpy as np
 
 from qdpg.errors import UserError
 from qdpg.explorer.app import summary
-from qdpg.explorer.archive import MEASURES, Frame, find_cells, lay_out, measure
+from qdpg.explorer.archive import KINDS, Frame, find_cells, lay_out
+from qdpg.explorer.history import EMITTER, measures, read_history
 from qdpg.exports.choose import cell_of, choose
 from qdpg.exports.episode import play_stored, seconds_per_step
 from qdpg.exports.looks import reach
@@ -87,9 +88,8 @@ def pack(
     ends = np.cumsum([0, *(part.size for part in parts)])
     model = compile_model(task) if isinstance(task, MujocoTask) else None
     frame = lay_out(task, 1.0 if model is None else reach(model))
-    known = [each for each in MEASURES if each != "evaluated fitness" or elites.evaluated is not None]
-    known.sort(key=lambda each: each != "evaluated fitness")
-    values = np.stack([measure(elites, each) for each in known], axis=1)
+    known = measures(elites, read_history(run, elites))
+    values = np.stack(list(known.values()), axis=1)
     cells = find_cells(elites, frame)
     order = np.argsort(cells.rows)  # every cell has an elite
     rows = []
@@ -99,7 +99,7 @@ def pack(
             {
                 "row": row,
                 "cell": ",".join(map(str, cell_of(elites, row))),
-                "values": values[row].tolist(),
+                "values": [float(each) if np.isfinite(each) else None for each in values[row]],
                 "box": _short(box),
                 "tile": _short([*box, place[2]]),
                 "at": int(ends[row]),
@@ -112,7 +112,9 @@ def pack(
         "title": words[0],
         "about": words[1],
         "names": list(elites.spec.descriptor_names),
-        "measures": known,
+        "measures": list(known),
+        "kinds": list(elites.about.get("emitters", [])) if EMITTER in known else [],
+        "palette": [f"rgb{colour}" for colour in KINDS],
         "best": int(choose(elites)[0]),
         "elites": rows,
         "low": low.tolist(),

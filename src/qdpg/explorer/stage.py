@@ -2,200 +2,215 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import mujoco
 import numpy as np
+from scipy.spatial.transform import Rotation
 
-from qdpg.explorer.archive import Cells, Frame, lay_out
-from qdpg.exports.episode import Episode, body_places
+from qdpg.explorer.archive import Frame, lay_out
+from qdpg.explorer.drawing import COLOURS, Drawing
+from qdpg.explorer.lanes import lane_box, lane_offsets
+from qdpg.explorer.shapes import Shapes, colours_of, geom_places, shapes_of
+from qdpg.explorer.tiles import Tiles
+from qdpg.explorer.view import View
+from qdpg.exports.episode import Episode
 from qdpg.exports.looks import dress, first_moving, reach
 from qdpg.tasks.task import Box, MujocoTask, Task, compile_model
 
 AT_ONCE = 8  # elites shown at the same time
-COLOURS = (
-    (213, 94, 0),
-    (0, 114, 178),
-    (0, 158, 115),
-    (204, 121, 167),
-    (230, 159, 0),
-    (86, 180, 233),
-    (90, 90, 90),
-    (0, 0, 0),
-)
-_CUBE = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
-_FACES = np.array(
-    [
-        *([0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1]),
-        *([2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4], [1, 5, 7], [1, 7, 3]),
-    ]
-)
+_WALL, _GOAL, _BROKEN, _LINE = (60, 62, 72), (0, 158, 115), (40, 40, 40), (150, 153, 163)
 
 
 class Stage:
     """One task's scene in viser."""
 
     def __init__(self, server: Any, task: Task) -> None:
-        self._server, self.task = server, task
+        self._server, self.task, self._scene = server, task, server.scene
         self.model = dress(compile_model(task)) if isinstance(task, MujocoTask) else None
-        self.frame: Frame = lay_out(task, 1.0 if self.model is None else reach(self.model))
-        server.scene.reset()
-        server.scene.world_axes.visible = False
-        self._bodies: Any = None
-        self._cells: Any = None
-        self._marks: list[Any] = []
+        self.body = None if self.model is None else reach(self.model)
+        self.frame: Frame = lay_out(task, self.body or 1.0)
+        self._scene.reset()
+        self._scene.world_axes.visible = False
+        self._drawing, self.view = Drawing(server.scene, self.frame.width), View(server)
+        self._bodies: Shapes | None = None
+        self._moving = np.zeros(0, int) if self.model is None else shapes_of(self.model, moving=True)
+        self._broken = np.zeros(len(self._moving), bool)
+        self._goal: Box | None = None if task.spec.floor is None else task.spec.floor.goal
         self._points: list[Any] = []
+        self._picture: np.ndarray | None = None
+        self._screen: Any = None
         self._paths: list[np.ndarray] = []
         self._poses: list[tuple[np.ndarray, np.ndarray]] = []
-        if self.model is not None:
-            from mjviser.scene import ViserMujocoScene
+        self.offsets = np.zeros((0, 3))
+        self._light()
+        self._draw_grid()
+        self.tiles = Tiles(self._scene, self._drawing, task.spec, self.frame)
 
-            self._bodies = ViserMujocoScene(server, self.model, AT_ONCE)
-            self._bodies.camera_tracking_enabled = False  # it would move the floor away from the archive
-        else:
-            self._draw_floor()
-        server.scene.configure_environment_map(environment_intensity=0.25)  # more would bleach the colours of cells
-        server.scene.configure_default_lights(cast_shadow=False)  # they are what takes long without a GPU
-        self._aim()
+    def _light(self) -> None:
+        """Light in which colours look as they are meant: viser's own would bleach them, and its shadows take long."""
+        self._scene.configure_default_lights(enabled=False)
+        self._scene.configure_environment_map(environment_intensity=0.0)
+        self._scene.add_light_ambient("/light/ambient", intensity=2.1)
+        self._scene.add_light_directional("/light/sun", intensity=1.8, position=(-3.0, -4.0, 8.0))
 
-    def _draw_floor(self) -> None:
+    # What the agents are in.
+
+    def show_goal(self, goal: Box | None) -> None:
+        """Put another goal on the floor; None takes the task's own."""
         floor = self.task.spec.floor
-        if floor is None:
+        self._goal = goal if goal is not None or floor is None else floor.goal
+        self._draw_goals()
+
+    def break_limb(self, actuators: Sequence[int]) -> None:
+        """Draw what these actuators move, and all that hangs on it, in black."""
+        self._broken[:] = False
+        if self.model is None:
             return
-        height = 0.03 * self.frame.width
-        for n, wall in enumerate(floor.walls):
-            self._add_box(f"/floor/wall_{n}", wall, height, (60, 62, 72))
-
-    def _add_box(self, name: str, box: Box, height: float, colour: tuple[int, int, int], **how: Any) -> Any:
-        thick = 0.008 * self.frame.width  # a thin wall would not be seen
-        size = (max(2 * box.half_x, thick), max(2 * box.half_y, thick), height)
-        return self._server.scene.add_box(
-            name, color=colour, dimensions=size, position=(box.x, box.y, height / 2), **how
-        )
-
-    def _aim(self) -> None:
-        """Look at the whole archive, and what moves, from the south."""
-        low, high = self.frame.low, self.frame.high
-        centre, width = (low + high) / 2, self.frame.width
-        centre = centre + width * np.array([0.15, -0.05, 0.0])  # controls cover the right side
-        self._server.initial_camera.look_at = centre
-        self._server.initial_camera.position = centre + width * np.array([0.0, -0.6, 1.0])
-        self._server.initial_camera.near = 0.01 * min(1.0, width)
-
-    def show_cells(self, cells: Cells, colours: np.ndarray, on_click: Callable[[int], None]) -> None:
-        """Draw the archive; `on_click` is told which of the cells somebody clicked."""
-        if self._cells is not None:
-            self._cells.remove()
-        turns = np.tile([1.0, 0.0, 0.0, 0.0], (len(cells.index), 1))
-        self._cells = self._server.scene.add_batched_meshes_simple(
-            "/archive",
-            _CUBE,
-            _FACES,
-            turns,
-            cells.centres,
-            batched_scales=cells.sizes,
-            batched_colors=_surface(colours),
-            flat_shading=True,
-            lod="off",
-            cast_shadow=False,
-            side="double",
-            opacity=0.45 if self.task.spec.descriptor_size > 2 else None,
-        )
-
-        @self._cells.on_click
-        def _(event: Any) -> None:
-            if isinstance(event.instance_index, int) and 0 <= event.instance_index < len(cells.index):
-                on_click(event.instance_index)
-
-    def colour_cells(self, colours: np.ndarray) -> None:
-        """Give the cells other colours, [n, 3] uint8."""
-        self._cells.batched_colors = _surface(colours)
-
-    def mark(self, places: Sequence[tuple[np.ndarray, np.ndarray]]) -> None:
-        """Put a frame around cells, each given by centre [3] and size [3], in the colours of the agents."""
-        for each in self._marks:
-            each.remove()
-        self._marks = []
-        for n, (centre, size) in enumerate(places):
-            x, y, z = np.maximum(size / 2, 0.004 * self.frame.width) * [1.06, 1.06, 3.0]
-            corners = np.array([[-x, -y, z], [x, -y, z], [x, y, z], [-x, y, z]]) + centre
-            lines = np.stack([corners, np.roll(corners, -1, axis=0)], axis=1)
-            colour = COLOURS[n % AT_ONCE]
-            thickness = 0.008 * self.frame.width
-            self._marks.append(self._server.scene.add_line_segments(f"/mark/{n}", lines, colour, thickness=thickness))
-
-    def show_goal(self, goal: np.ndarray, half: float) -> None:
-        """Put a goal on the floor."""
-        self._add_box(
-            "/goal",
-            Box(float(goal[0]), float(goal[1]), half, half),
-            0.02 * self.frame.width,
-            (0, 158, 115),
-            opacity=0.6,
-        )
-
-    def load(self, episodes: Sequence[Episode], ribbons: bool) -> None:
-        """Get ready to show some episodes at once."""
-        for each in self._points:
-            each.remove()
-        self._points = []
-        self._paths = [self._path(episode) for episode in episodes]
+        for actuator in actuators:
+            body = self.model.jnt_bodyid[self.model.actuator_trnid[actuator, 0]]
+            for n, geom in enumerate(self._moving):
+                at = self.model.geom_bodyid[geom]
+                while at not in (0, body):
+                    at = self.model.body_parentid[at]
+                self._broken[n] |= at == body
         if self._bodies is not None:
-            assert self.model is not None
-            self._poses = [body_places(self.model, episode.poses) for episode in episodes if episode.poses is not None]
+            self._bodies.colour(self._body_colours())
+
+    def _draw_grid(self) -> None:
+        if self.model is None:
+            return
+        for n, plane in enumerate(np.flatnonzero(self.model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)):
+            size = max(0.5, round(self.frame.width / 30, 1))
+            self._scene.add_grid(
+                f"/grid/{n}",
+                infinite_grid=True,
+                cell_size=size,
+                section_size=5 * size,
+                cell_color=(225, 226, 230),
+                section_color=(200, 202, 208),
+                fade_distance=6 * self.frame.width,
+                shadow_opacity=0.0,
+                plane_opacity=1.0,  # some walls reach below it
+                position=self.model.geom_pos[plane] - [0, 0, 0.003 * self.frame.width],
+                wxyz=self.model.geom_quat[plane],
+            )
+
+    def _draw_lanes(self, offsets: np.ndarray, lane: tuple[np.ndarray, np.ndarray]) -> None:
+        """Draw walls, goals and edges of every lane; look at all of them if they are others than before."""
+        if np.array_equal(offsets, self.offsets):
+            return
+        self.offsets = offsets
+        self._drawing.clear("lane")
+        floor = self.task.spec.floor
+        if self.model is not None:
+            fixed = shapes_of(self.model, moving=False)
+            rgb = np.round(255 * colours_of(self.model)[fixed, :3]).astype(np.uint8)
+            walls = Shapes(self._server, "/lane", self.model, fixed, np.stack([rgb] * len(offsets)))
+            (places,), (turns,) = geom_places(self.model, self.model.qpos0[None], fixed)
+            walls.place(places + offsets[:, None], np.stack([turns] * len(offsets)))
+            self._drawing.keep("lane", walls)
+        elif floor is not None:
+            for n, offset in enumerate(offsets):
+                for k, wall in enumerate(floor.walls):
+                    self._drawing.box("lane", f"{n}_{k}", wall, offset, 0.03, _WALL)
+        if floor is not None or self.model is None:
+            low, high = lane_box(floor, self.frame, None)
+            edge = np.array([low, [high[0], low[1], 0], high, [low[0], high[1], 0], low]) * [1, 1, 0]
+            for n, offset in enumerate(offsets):
+                self._drawing.line("lane", f"edge_{n}", edge + offset, 0.002, _LINE)
+        self._draw_goals()
+        low, high = lane
+        low, high = low + offsets.min(axis=0), high + offsets.max(axis=0)
+        self.view.show_all(low, high)
+
+    def _draw_goals(self) -> None:
+        self._drawing.clear("goal")
+        if self._goal is not None:
+            for n, offset in enumerate(self.offsets):
+                self._drawing.box("goal", n, self._goal, offset, 0.02, _GOAL, opacity=0.6)
+
+    # What moves.
+
+    def load(self, episodes: Sequence[Episode], ribbons: bool, apart: bool) -> None:
+        """Get ready to show some episodes at once: in one scene, or `apart`, each in a lane of its own."""
+        paths = [self._path(episode) for episode in episodes]
+        lane = lane_box(self.task.spec.floor, self.frame, self.body, paths if apart else ())
+        offsets = lane_offsets(len(episodes) if apart else 1, *lane)
+        self._draw_lanes(offsets, lane)
+        shift = offsets if apart else np.zeros((len(episodes), 3))
+        self._paths = [path + shift[n] for n, path in enumerate(paths)]
+        self._drawing.clear("agent")
+        self._points = []
+        if self.model is not None:
+            places = (geom_places(self.model, each.poses, self._moving) for each in episodes if each.poses is not None)
+            self._poses = [(place + shift[n], turns) for n, (place, turns) in enumerate(places)]
+            colours = self._body_colours()
+            self._bodies = Shapes(self._server, "/agent", self.model, self._moving, colours)
+            self._drawing.keep("agent", self._bodies)
         for n, path in enumerate(self._paths):
-            if self._bodies is None:
+            if self.model is None:
                 radius = 0.014 * self.frame.width
-                self._points.append(self._server.scene.add_icosphere(f"/agent/{n}", radius=radius, color=COLOURS[n]))
+                point = self._scene.add_icosphere(f"/agent/{n}", radius=radius, color=COLOURS[n])
+                self._points.append(self._drawing.keep("agent", point))
             if ribbons and len(path) > 1:
                 lift = np.array([0, 0, 0.006 * self.frame.width])
-                lines = np.stack([path[:-1], path[1:]], axis=1) + lift
-                thickness = 0.005 * self.frame.width
-                name = f"/ribbon/{n}"
-                self._points.append(self._server.scene.add_line_segments(name, lines, COLOURS[n], thickness=thickness))
+                self._drawing.line("agent", f"ribbon_{n}", path + lift, 0.005, COLOURS[n])
         self.show(0)
+
+    def _body_colours(self) -> np.ndarray:
+        """Of every shape of every agent, [agents, n, 3]: one alone has the model's own, several have theirs."""
+        assert self.model is not None
+        own = np.round(255 * colours_of(self.model)[self._moving, :3]).astype(np.uint8)
+        several = np.repeat(np.array(COLOURS[: len(self._poses)], np.uint8)[:, None], len(own), axis=1)
+        colours = own[None] if len(self._poses) == 1 else several
+        return np.where(self._broken[:, None], np.array(_BROKEN, np.uint8), colours)
 
     def _path(self, episode: Episode) -> np.ndarray:
         """Where the agent was at every step, in the scene, [T + 1, 3]."""
         if episode.poses is not None and self.model is not None:
             body = first_moving(self.model)
-            free = body is not None and self.model.jnt_type[0] == mujoco.mjtJoint.mjJNT_FREE
-            if free:
+            if body is not None and self.model.jnt_type[0] == mujoco.mjtJoint.mjJNT_FREE:
                 return episode.poses[:, :3] * [1, 1, 0]
         return self.frame.place(episode.descriptors)
 
     def show(self, step: int) -> None:
         """Show all agents after this many steps; who has ended stays where he is."""
-        if not self._paths:
-            return
         if self._bodies is not None and self._poses:
-            some = [self._poses[n if n < len(self._poses) else 0] for n in range(AT_ONCE)]
-            at = [min(step, len(places) - 1) for places, _ in some]
-            places = np.stack([places[t] for (places, _), t in zip(some, at, strict=True)])
-            turns = np.stack([turns[t] for (_, turns), t in zip(some, at, strict=True)])
-            self._bodies.update_from_arrays(places, turns)
+            at = [min(step, len(places) - 1) for places, _ in self._poses]
+            places, turns = (np.stack([each[k][t] for each, t in zip(self._poses, at, strict=True)]) for k in (0, 1))
+            self._bodies.place(places, turns)
             return
         with self._server.atomic():
-            for point, path in zip(self._agents(), self._paths, strict=False):
+            for point, path in zip(self._points, self._paths, strict=True):
                 lift = np.array([0, 0, 0.016 * self.frame.width])
                 point.position = path[min(step, len(path) - 1)] + lift
-
-    def _agents(self) -> list[Any]:
-        return [each for each in self._points if each.name.startswith("/agent/")]
 
     def place(self, step: int) -> np.ndarray:
         """Where the first agent is in the scene, [3]."""
         return self._paths[0][min(step, len(self._paths[0]) - 1)] if self._paths else np.zeros(3)
 
-    def follow(self, before: np.ndarray, now: np.ndarray) -> None:
-        """Move every camera along with the first agent."""
-        for client in self._server.get_clients().values():
-            with client.atomic():
-                client.camera.position = client.camera.position + (now - before)
-                client.camera.look_at = now
+    def look_near(self, step: int) -> None:
+        """Go to the first agent."""
+        away = 0.25 * self.frame.width if self.body is None else 6 * self.body
+        self.view.look(self.place(step), self.place(step) + away * np.array([0.0, -0.8, 0.6]))
 
-
-def _surface(colours: np.ndarray) -> np.ndarray:
-    """Colours of surfaces that look like these [n, 3] uint8 in viser's bright light."""
-    return np.round(255 * (colours / 255) ** 2.2).astype(np.uint8)
+    def show_picture(self, picture: np.ndarray | None) -> None:
+        """Put up a picture [height, width, 3] uint8 behind the archive, or change it; None leaves all as it is."""
+        if picture is None or picture is self._picture:
+            return
+        shape = None if self._picture is None else self._picture.shape
+        self._picture = picture
+        if picture.shape == shape:
+            self._screen.image = picture
+            return
+        self._drawing.clear("picture")
+        wide = self.frame.high[0] - self.frame.low[0]
+        tall = wide * picture.shape[0] / picture.shape[1]
+        middle = (self.frame.low + self.frame.high) / 2
+        place = np.array([middle[0], self.frame.high[1] + 0.12 * wide, tall / 2])
+        # It lies in its own plane, face down; turned about x, it stands up and faces the south.
+        turned = Rotation.from_euler("x", -90, degrees=True).as_quat(scalar_first=True)
+        screen = self._scene.add_image("/picture", picture, wide, tall, format="jpeg", wxyz=turned, position=place)
+        self._screen = self._drawing.keep("picture", screen)

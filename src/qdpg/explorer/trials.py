@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qdpg.adaptation.damage import Damaged, legs
 from qdpg.adaptation.goals import known_ways, movable, move_goal
+from qdpg.adaptation.model import Settings
 from qdpg.adaptation.search import Adaptation
 from qdpg.errors import UserError
 from qdpg.exports.choose import cell_of
-from qdpg.exports.episode import play_fresh
+from qdpg.exports.episode import Episode, play_fresh, seconds_per_step
 from qdpg.report.words import number
-from qdpg.tasks.task import GoalTask, MujocoTask, Task
+from qdpg.tasks.task import Box, GoalTask, MujocoTask, Task
 
 if TYPE_CHECKING:
     from qdpg.explorer.app import Explorer
 
 MOST = 50  # trials
+SECONDS = 6.0  # that a trial is shown for at most: a long episode is shown faster
 
 
 class Trials:
@@ -31,76 +34,153 @@ class Trials:
         self._thread: threading.Thread | None = None
         gui, task, on = explorer.server.gui, explorer.run.task, explorer.on
         self._goal: Any = None
+        self._dropping: Any = None  # what listens for the next click on the floor
         self._legs = legs(task) if isinstance(task, MujocoTask) else {}
         can_move = isinstance(task, GoalTask) and task.spec.floor is not None
         if not can_move and not self._legs:
             return
         with gui.add_folder("Adapt", expand_by_default=False):
-            self._number = gui.add_slider("trials", 1, MOST, 1, 10)
+            self._number = gui.add_slider("trials", 1, MOST, 1, 10, hint="Elites to try, one after the other.")
             if can_move:
-                self._goal = gui.add_vector2("new goal", tuple(movable(task).goal))
+                on(gui.add_button("drop a new goal on the floor"), self.drop_goal)
+                self._goal = gui.add_vector2("goal", tuple(movable(task).goal), step=0.01)
                 on(gui.add_button("find an elite for this goal"), self.search_goal)
             if self._legs:
                 self._leg = gui.add_dropdown("disabled", tuple(self._legs))
+                on(self._leg, lambda: explorer.stage.break_limb(self._limb()))
                 on(gui.add_button("find an elite for this body"), self.search_damage)
             on(gui.add_button("stop"), self._running.clear)
+            on(gui.add_button("as it was"), self.undo)
             self._log = gui.add_markdown("")
+
+    @property
+    def takes_clicks(self) -> bool:
+        """Whether the next click on the floor is a goal, and not the choice of a cell."""
+        return self._dropping is not None
+
+    def drop_goal(self) -> None:
+        """Wait for a click on the floor, and search for a goal there."""
+        if self.takes_clicks:
+            return
+        self._explorer.controls.say("click where the goal is to be")
+
+        @self._explorer.server.scene.on_click()
+        def dropped(event: Any) -> None:
+            self._explorer.guarded(lambda: self._drop(event))
+
+        self._dropping = dropped
+
+    def _drop(self, event: Any) -> None:
+        self._explorer.server.scene.remove_click_callback(self._dropping)
+        self._dropping = None
+        start, way = np.array(event.ray_origin, float), np.array(event.ray_direction, float)
+        if not way[2] < 0:
+            raise UserError("that is not on the floor.")
+        self._goal.value = tuple(float(f"{each:.4g}") for each in (start - start[2] / way[2] * way)[:2])
+        self._explorer.controls.say("")
+        self.search_goal()
 
     def search_goal(self) -> None:
         """Search for the goal that was put on the floor."""
-        goal, floor = np.array(self._goal.value, float), self._explorer.run.task.spec.floor
+        task = movable(self._explorer.run.task)
+        goal, floor = np.array(self._goal.value, float), task.spec.floor
         assert floor is not None
         if goal.shape != (2,) or not np.isfinite(goal).all() or (goal < floor.low).any() or (goal > floor.high).any():
             raise UserError(f"a goal must lie on the floor, from {floor.low} to {floor.high}.")
-        task = move_goal(movable(self._explorer.run.task), goal)
-        box = task.spec.floor.goal if task.spec.floor is not None else None
-        self._explorer.stage.show_goal(goal, 0.02 if box is None else box.half_x)
-        self._begin(task, known_ways(movable(self._explorer.run.task), self._explorer.elites))
+        moved = move_goal(task, goal)
+        half = 0.02 if moved.spec.floor is None or moved.spec.floor.goal is None else moved.spec.floor.goal.half_x
+
+        def ways() -> np.ndarray:
+            return known_ways(task, self._explorer.elites)
+
+        self._begin(moved, Box(float(goal[0]), float(goal[1]), half, half), (), ways)
+
+    def _limb(self) -> tuple[int, ...]:
+        if self._leg.value not in self._legs:
+            raise UserError(f"{str(self._leg.value)[:40]!r} is none of {', '.join(self._legs)}.")
+        return self._legs[self._leg.value]
 
     def search_damage(self) -> None:
         """Search for the body without one leg."""
-        name, task = self._leg.value, self._explorer.run.task
-        if name not in self._legs or not isinstance(task, MujocoTask):
-            raise UserError(f"{name!r} is none of {', '.join(self._legs)}.")
-        self._begin(Damaged(task, self._legs[name]), None)
+        task = self._explorer.run.task
+        assert isinstance(task, MujocoTask)
+        self._begin(Damaged(task, self._limb()), None, self._limb(), None)
 
-    def _begin(self, task: Task, ways: np.ndarray | None) -> None:
+    def undo(self) -> None:
+        """Take goal and damage back, and show the archive and the selected elites as they are."""
+        explorer = self._explorer
+        self._running.clear()
+        with explorer.lock:
+            self._show(None, ())
+            self._log.content = ""
+            explorer.paint()
+            explorer.play()
+
+    def _show(self, goal: Box | None, broken: tuple[int, ...]) -> None:
+        self._explorer.stage.show_goal(goal)
+        self._explorer.stage.break_limb(broken)
+
+    def _begin(self, task: Task, goal: Box | None, broken: tuple[int, ...], ways: Any) -> None:
         if self._thread is not None and self._thread.is_alive():
             raise UserError("a search is under way; stop it first.")
         value = self._number.value
         if not isinstance(value, int | float) or not math.isfinite(value):
             raise UserError("the number of trials is no number.")
         trials = min(max(1, int(value)), MOST, len(self._explorer.elites))
+        self._show(goal, broken)
+        self._log.content = "searching …"
         self._running.set()
-        work = lambda: self._explorer.guarded(lambda: self.search(task, ways, trials))  # noqa: E731
-        self._thread = threading.Thread(target=work, daemon=True)
+
+        def work() -> None:
+            # What is expected of elites on a changed body is what they did on the whole one.
+            prior = Adaptation(
+                self._explorer.elites, Settings(prior="fitness" if broken else "mean"), ways=ways and ways()
+            )
+            self.search(task, prior, trials)
+
+        self._thread = threading.Thread(target=lambda: self._explorer.guarded(work), daemon=True)
         self._thread.start()
 
-    def search(self, task: Task, ways: np.ndarray | None, trials: int) -> Adaptation:
+    def search(self, task: Task, search: Adaptation, trials: int) -> None:
         """Try elites one by one, each from a fresh start, and show every trial and what the model believes."""
-        explorer = self._explorer
-        elites, lines = explorer.elites, []
-        search = Adaptation(elites, ways=ways)
+        played: dict[int, Episode] = {}
         for n in range(trials):
-            if not self._running.is_set() or explorer.elites is not elites:
-                break
             row = search.ask()
-            (episode,) = play_fresh(task, elites, [row], seed=n)
-            trial = search.tell(row, episode.fitness)
-            cell = ",".join(map(str, cell_of(elites, row)))
-            lines.append(f"{n + 1}. cell {cell}: {number(trial.score or math.nan)}")
-            with explorer.lock:
-                if explorer.elites is not elites:
-                    break
-                explorer.selected = [row]
-                explorer.show([episode])
-                explorer.paint(np.where(explorer.cells.rows >= 0, search.belief()[explorer.cells.rows], np.nan))
-            best = search.best
-            found = (
-                ""
-                if best is None
-                else f"best: cell {','.join(map(str, cell_of(elites, best.elite)))}, {number(best.score or 0.0)}"
-            )
-            self._log.content = f"{found}\n\n" + "\n".join(lines) + "\n\ncolours: what the model expects"
+            (played[row],) = play_fresh(task, search.collection, [row], seed=n)
+            search.tell(row, played[row].fitness)
+            if not self._show_trial(played[row], search, "best so far") or not self._running.is_set():
+                break
+        else:
+            if search.best is not None:
+                self._show_trial(played[search.best.elite], search, f"found after {trials} trials")
         self._running.clear()
-        return search
+
+    def _show_trial(self, episode: Episode, search: Adaptation, found: str) -> bool:
+        """Show a trial until it is over or somebody stops the search; False if the run has other elites by now.
+
+        Args:
+            episode: What was tried.
+            search: All trials so far.
+            found: What the best of them is called.
+        """
+        explorer = self._explorer
+        with explorer.lock:
+            if explorer.elites is not search.collection:
+                return False
+            explorer.selected = [episode.row]
+            lasts = len(episode) * seconds_per_step(explorer.run.task)
+            explorer.show([episode], speed=max(explorer.controls.speed(), lasts / max(SECONDS, 1e-3)))
+            explorer.paint(explorer.of_cells(search.belief()))
+            self._log.content = self._report(search, found)
+        while self._running.is_set() and not explorer.playback.is_over(time.monotonic()):
+            time.sleep(0.05)
+        return True
+
+    def _report(self, search: Adaptation, found: str) -> str:
+        """The best trial, and all of them, a line each."""
+        lines = []
+        for trial in search.trials:
+            cell = ",".join(map(str, cell_of(search.collection, trial.elite)))
+            lines.append(f"cell {cell}: {'failed' if trial.score is None else number(trial.score)}")
+        best = "" if search.best is None else f"**{found}: {lines[search.trials.index(search.best)]}**\n\n"
+        return best + "\n".join(f"{n}. {line}" for n, line in enumerate(lines, start=1))

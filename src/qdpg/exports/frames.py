@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -108,7 +108,7 @@ def make_drawing_env(task: GymnasiumTask) -> gymnasium.Env | None:
 
 def gymnasium_frames(
     task: GymnasiumTask, env: gymnasium.Env, episode: Episode, steps: np.ndarray
-) -> Iterator[np.ndarray]:
+) -> Generator[np.ndarray]:
     """What the environment draws while the episode's actions are played again."""
     wanted = set(steps.tolist())
     try:
