@@ -32,6 +32,7 @@ def run(
     as_json: bool,
     quiet: bool,
     trust: bool = False,
+    together: bool = False,
 ) -> int:
     """Export elites of every run, and print where they are; 0."""
     cache_compiled_programs()
@@ -49,6 +50,7 @@ def run(
         "cell": None if cell is None else parse_numbers("--cell", cell, int),
         "near": None if near is None else parse_numbers("--near", near, float),
         "everything": everything,
+        "together": together,
     }
     with elite_progress(as_json, quiet) as show:
         results = []

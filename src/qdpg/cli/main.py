@@ -279,6 +279,7 @@ def export(
     cell: str | None = None,
     near: str | None = None,
     everything: Annotated[bool, tyro.conf.arg(name="all"), tyro.conf.FlagCreatePairsOff] = False,
+    together: Switch = False,
     fresh: int | None = None,
     seconds: float = float("inf"),
     out: Path | None = None,
@@ -295,6 +296,7 @@ def export(
         cell: The elite in this cell, such as 3,4.
         near: The elite whose behaviour is nearest to this, such as 0.5,-0.2.
         everything: All elites.
+        together: One film of all of them at once, coloured by fitness, instead of one each.
         fresh: Film an episode from the fresh start with this number, instead of the stored episode.
         seconds: Film no more than this much of an episode.
         out: Directory for the files; by default export/ in the run.
@@ -304,7 +306,7 @@ def export(
     """
     from qdpg.cli import export as command
 
-    return command.run(runs, to, best, cell, near, everything, fresh, seconds, out, as_json, quiet, trust)
+    return command.run(runs, to, best, cell, near, everything, fresh, seconds, out, as_json, quiet, trust, together)
 
 
 @app.command

@@ -14,7 +14,7 @@ from qdpg.errors import UserError
 from qdpg.exports.choose import cell_of, choose
 from qdpg.exports.episode import Episode, play_fresh, play_stored
 from qdpg.exports.policies import act_with_npz, act_with_onnx, describe_policy, to_npz, to_onnx
-from qdpg.exports.video import SUFFIXES, film
+from qdpg.exports.video import SUFFIXES, film, film_together
 from qdpg.runs.collection import Collection
 from qdpg.runs.files import write_bytes
 from qdpg.runs.run import Run, load_run
@@ -48,6 +48,7 @@ def export(
     cell: Sequence[int] | None = None,
     near: Sequence[float] | None = None,
     everything: bool = False,
+    together: bool = False,
     fresh: int | None = None,
     seconds: float = np.inf,
     progress: Callable[[int, int], None] = lambda done, of: None,
@@ -62,6 +63,7 @@ def export(
         cell: The elite in this cell, an index per dimension.
         near: The elite whose behaviour is nearest to this.
         everything: All elites.
+        together: One film of all chosen elites at once, coloured by fitness, instead of one each.
         fresh: Film an episode from the fresh start with this number, instead of the stored episode.
         seconds: Film no more than this much of an episode.
         progress: Told the elites done so far, and those wanted.
@@ -80,19 +82,21 @@ def export(
         raise UserError(f"seconds is {seconds}, but must be positive.")
     if fresh is not None and fresh < 0:
         raise UserError(f"the number of a fresh start is {fresh}, but must not be negative.")
+    if together and to in _WAYS:
+        raise UserError(f"policies are written one by one; --together is for films, not for {to}.")
     need(to)
     elites = run.elites
     rows = choose(elites, best=best, cell=cell, near=near, everything=everything)
     directory = run.path / "export" if out is None else Path(out)
     contents: dict[Path, bytes] = {}
-    largest = 0.0
+    largest, all_episodes = 0.0, []
     for first in range(0, len(rows), _AT_ONCE):
         some = rows[first : first + _AT_ONCE]
         if fresh is None or to in _WAYS:
             episodes = play_stored(run.task, elites, some, poses=to not in _WAYS)
         else:
             episodes = play_fresh(run.task, elites, some, fresh)
-        for episode in episodes:
+        for episode in [] if together else episodes:
             path = directory / f"{name_of(elites, episode.row)}.{SUFFIXES.get(to, to)}"
             if to in _WAYS:
                 contents[path], difference = export_policy(run, elites, episode, to)
@@ -100,6 +104,12 @@ def export(
             else:
                 contents[path] = film(run.task, episode, to, seconds)  # type: ignore[arg-type]
             progress(len(contents), len(rows))
+        if together:
+            all_episodes += episodes
+            progress(len(all_episodes), len(rows))
+    if together:
+        path = directory / f"{task_name(elites)}-together.{SUFFIXES[to]}"
+        contents[path] = film_together(run.task, all_episodes, to, seconds)  # type: ignore[arg-type]
     try:
         for path, content in contents.items():
             write_bytes(path, content)
@@ -136,8 +146,12 @@ def export_policy(run: Run, elites: Collection, episode: Episode, to: Kind) -> t
 
 def name_of(elites: Collection, row: int) -> str:
     """What the files of an elite are called: ant-maze-cell-3-4."""
-    task = re.sub(r"[^A-Za-z0-9_-]+", "-", elites.spec.name).strip("-")
-    return f"{task}-cell-{'-'.join(map(str, cell_of(elites, row)))}"
+    return f"{task_name(elites)}-cell-{'-'.join(map(str, cell_of(elites, row)))}"
+
+
+def task_name(elites: Collection) -> str:
+    """The name of the task, as part of the name of a file."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", elites.spec.name).strip("-")
 
 
 def need(to: Kind) -> None:

@@ -38,18 +38,27 @@ def picture_frames(task: Task, episode: Episode, steps: np.ndarray, size: Size) 
 def mujoco_frames(task: MujocoTask, episode: Episode, steps: np.ndarray, size: Size) -> Iterator[np.ndarray]:
     """The scene from a camera that follows the first body that moves."""
     model = dress(compile_model(task))
-    data, camera = mujoco.MjData(model), follow(model)
+    data, camera, option = mujoco.MjData(model), follow(model), mujoco.MjvOption()
+    body, tile = first_moving(model), reach(model)
     assert episode.poses is not None
-    with _drawing(model, size) as draw:
+    with stage(model, size) as (scene, photograph):
         for pose in episode.poses[steps]:
             data.qpos[:] = pose
             mujoco.mj_forward(model, data)
-            yield draw(data, camera)
+            mujoco.mjv_updateScene(model, data, option, None, camera, mujoco.mjtCatBit.mjCAT_ALL, scene)
+            if body is not None:
+                add_tiles(scene, data.xpos[body], tile)
+            yield photograph()
 
 
 @contextmanager
-def _drawing(model: mujoco.MjModel, size: Size) -> Iterator[Callable[[mujoco.MjData, mujoco.MjvCamera], np.ndarray]]:
-    """A function that draws a state. mujoco.Renderer decides when MuJoCo is imported by what; this one, when called."""
+def stage(
+    model: mujoco.MjModel, size: Size, most_geoms: int = 1000
+) -> Iterator[tuple[mujoco.MjvScene, Callable[[], np.ndarray]]]:
+    """A scene to be filled, and a function that photographs it.
+
+    mujoco.Renderer decides by what it draws when MuJoCo is imported; this one, when called.
+    """
     model.vis.global_.offwidth, model.vis.global_.offheight = (
         max(model.vis.global_.offwidth, size[0]),
         max(model.vis.global_.offheight, size[1]),
@@ -59,19 +68,15 @@ def _drawing(model: mujoco.MjModel, size: Size) -> Iterator[Callable[[mujoco.MjD
     try:
         graphics = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
         mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, graphics)
-        scene, option = mujoco.MjvScene(model, maxgeom=1000), mujoco.MjvOption()
-        body, tile = first_moving(model), reach(model)
+        scene = mujoco.MjvScene(model, maxgeom=most_geoms)
         view, picture = mujoco.MjrRect(0, 0, *size), np.empty((size[1], size[0], 3), np.uint8)
 
-        def draw(data: mujoco.MjData, camera: mujoco.MjvCamera) -> np.ndarray:
-            mujoco.mjv_updateScene(model, data, option, None, camera, mujoco.mjtCatBit.mjCAT_ALL, scene)
-            if body is not None:
-                add_tiles(scene, data.xpos[body], tile)
+        def photograph() -> np.ndarray:
             mujoco.mjr_render(view, scene, graphics)
             mujoco.mjr_readPixels(picture, None, view, graphics)
             return picture[::-1].copy()
 
-        yield draw
+        yield scene, photograph
         graphics.free()
     finally:
         context.free()

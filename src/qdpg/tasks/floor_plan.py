@@ -176,6 +176,32 @@ def _background(floor: Floor, size: tuple[int, int]) -> _Background:
     return _Background(enlarged.reduce(SMOOTH), enlarged, centre + half * [-1, 1], np.array([scale, -scale]))
 
 
+class EmptyFloor(NamedTuple):
+    """A floor without agents, to be drawn on.
+
+    Attributes:
+        picture: `smooth` times larger than wanted, since Pillow does not smooth edges.
+        smooth: By how much to shrink it at the end.
+        corner: [2], the world's (x, y) at the upper left corner.
+        scale: [2], pixels of `picture` per unit of the world; y is negative, because rows count downwards.
+    """
+
+    picture: Image.Image
+    smooth: int
+    corner: np.ndarray
+    scale: np.ndarray
+
+    def pixels(self, points: np.ndarray) -> np.ndarray:
+        """Where points [n, 2] of the world are in the picture, [n, 2]."""
+        return (np.asarray(points, np.float64) - self.corner) * self.scale
+
+
+def empty_floor(floor: Floor, size: tuple[int, int]) -> EmptyFloor:
+    """The floor as a picture that will be `size` pixels large, (width, height)."""
+    background = _background(floor, size)
+    return EmptyFloor(background.enlarged, SMOOTH, background.corner, background.scale)
+
+
 def render_frame(
     floor: Floor,
     position: tuple[float, float],
