@@ -1,5 +1,6 @@
 """`qdpg` in real processes, forked from one that has imported the heavy libraries, which saves seconds for each."""
 
+import atexit
 import multiprocessing
 import os
 import signal
@@ -74,6 +75,7 @@ class Warm:
     def __init__(self, most=100):
         """Make ready; after `most` commands, another process goes on."""
         self._most, self._process = most, None
+        atexit.register(self.stop)  # else Python would wait for it at its own end
 
     def run(self, *words, cwd=None, timeout=300):
         """Run a command to its end.
