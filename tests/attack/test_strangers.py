@@ -286,3 +286,13 @@ def test_a_damaged_run_of_a_comparison_is_not_called_finished(victim, name):
     content[-3] ^= 1
     (victim / name).write_bytes(bytes(content))
     assert not is_finished(planned)
+
+
+def test_options_that_a_built_in_task_does_not_have_are_refused_whatever_the_manifest_says(victim, tmp_path):
+    spec = json.loads((victim / "elites" / "elites.json").read_text())["spec"]
+    change(victim / "config.json", task_options={"descriptor": 1})
+    change(victim / "manifest.json", outline={"spec": spec, "arithmetic": "jax"})
+    strangers.reseal(victim)
+    for look_at_it in (lambda: write_report([victim], tmp_path / "report"), lambda: load_run(victim).show()):
+        with pytest.raises(UserError, match="no option 'descriptor'"):
+            look_at_it()

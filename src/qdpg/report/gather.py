@@ -143,6 +143,7 @@ def _open(path: Path, name: str) -> Result | Failure:
         if result.is_shown:
             _ = run.elites
             run.check_log("episodes")
+            _options(result)  # says what is wrong with those
     except UserError as error:
         return Failure(name, f"cannot be read: {error}")
     return result
@@ -245,7 +246,7 @@ def _options(result: Result) -> str:
     return ", ".join(
         f"{name}={_plain(value)}"
         for name, value in options.items()
-        if default is None or repr(getattr(default, name)) != repr(getattr(result.run.task, name))
+        if default is None or repr(getattr(default, name, None)) != repr(getattr(result.run.task, name, None))
     )
 
 
