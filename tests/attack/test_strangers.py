@@ -101,6 +101,7 @@ def test_evaluated_json_is_a_typed_record(victim, values, word):
         ({"archive_seed": -1}, "archive_seed"),
         ({"noise_correlation": float("inf")}, "noise_correlation"),
         ({"steps": "x"}, "steps"),
+        ({"emitters": 5}, "emitters"),
     ],
 )
 def test_elites_json_is_a_typed_record(victim, values, word):

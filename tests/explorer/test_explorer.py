@@ -20,6 +20,7 @@ from qdpg.explorer.archive import cell_index, colours, find_cells, lay_out
 from qdpg.explorer.controls import ALONE, APART, TOGETHER
 from qdpg.explorer.downloads import csv_of, onnx_of, svg_of
 from qdpg.explorer.guard import start_server
+from qdpg.explorer.legends import as_markdown, name_of
 from qdpg.explorer.playback import Playback
 from qdpg.exports.choose import choose
 from qdpg.exports.episode import play_stored
@@ -298,6 +299,11 @@ def test_files_to_take_away(runs):
     name, content = svg_of(run, run.elites, episode)
     assert content.startswith(b"<?xml")
     assert b"<svg" in content
+
+
+def test_words_of_strangers_are_words():
+    assert as_markdown("<iframe> ![](x) *a* http://x\n# b") == (r"\<iframe\> \!\[\]\(x\) \*a\* http\:\/\/x \# b")
+    assert name_of(99, ["a"]) == "emitter 99"
 
 
 def test_what_cannot_be_explored_is_said(tmp_path):

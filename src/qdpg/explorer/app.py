@@ -260,13 +260,13 @@ def load_runs(paths: Sequence[Any], trust: bool = False) -> list[Run]:
     return runs
 
 
-def summary(run: Run, elites: Any) -> str:
+def summary(run: Run, elites: Any) -> tuple[str, str]:
     """A run in two lines."""
     spec = run.task.spec
     worth = "mean from fresh starts" if elites.evaluated is not None else "stored, optimistic"
     cells = elites.about["cells"]
     total = cells if isinstance(cells, int) else int(np.prod(cells))
     return (
-        f"**{spec.name}** · {run.config['algorithm']} · seed {run.config['seed']}\n\n"
-        f"{plural(len(elites), 'elite')} in {total:,} cells, best {number(float(elites.worth.max()))} ({worth})"
+        f"{spec.name} · {run.config['algorithm']} · seed {run.config['seed']}",
+        f"{plural(len(elites), 'elite')} in {total:,} cells, best {number(float(elites.worth.max()))} ({worth})",
     )

@@ -34,7 +34,7 @@ class Controls:
     def __init__(self, explorer: Explorer) -> None:
         self._explorer = explorer
         gui, on = explorer.server.gui, explorer.on
-        self._about = gui.add_markdown(summary(explorer.run, explorer.elites))
+        self._about = gui.add_markdown(self._summary())
         self._said = gui.add_markdown("")
         if len(explorer.runs) > 1:
             names = list(explorer.runs)
@@ -185,7 +185,11 @@ class Controls:
 
     def say(self, sentence: str) -> None:
         """Show a sentence at the top."""
-        self._said.content = f"*{sentence}*"
+        self._said.content = f"*{legends.as_markdown(sentence)}*"
+
+    def _summary(self) -> str:
+        first, second = map(legends.as_markdown, summary(self._explorer.run, self._explorer.elites))
+        return f"**{first}**\n\n{second}"
 
     def explain(self, values: np.ndarray, what: str) -> None:
         """Show what the colours mean of cells with these values [n]."""
@@ -205,7 +209,7 @@ class Controls:
                 known.append(f"here {number(episode.fitness)}")
             known.append(f"generation {int(elites.arrays['generation'][row]) + 1:,}")
             if makers is not None and np.isfinite(makers[row]):
-                known.append(str(elites.about["emitters"][int(makers[row])]))
+                known.append(legends.name_of(int(makers[row]), elites.about.get("emitters", [])))
             lines.append(f"cell {','.join(map(str, cell_of(elites, row)))}: {', '.join(known)}")
         self._elites.content = legends.agents(lines, COLOURS)
         self._cell.value = ",".join(map(str, cell_of(elites, explorer.shown[-1].row)))
@@ -227,7 +231,7 @@ class Controls:
     def renew(self) -> None:
         """Show what has become of the run."""
         explorer = self._explorer
-        self._about.content = summary(explorer.run, explorer.elites)
+        self._about.content = self._summary()
         if list(self._measure.options) != list(explorer.measures):
             self._measure.options = list(explorer.measures)
         if self._training is not None and explorer.history is not None:

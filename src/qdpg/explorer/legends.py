@@ -1,7 +1,8 @@
-"""Small pieces of HTML that say what colours mean. Pure; all words are escaped, since runs may come from strangers."""
+"""Small pieces of HTML and Markdown. Pure; all words are escaped, since runs may come from strangers."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from html import escape
 
@@ -12,6 +13,11 @@ from qdpg.explorer.archive import EMPTY, KINDS
 from qdpg.report.words import number, plural
 
 _BOX = "font-size:0.85em;padding:0 0.8em 0.4em"
+
+
+def as_markdown(text: str) -> str:
+    """Any text as Markdown that shows just that: viser would make elements of a page of HTML in it."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", " ".join(text.split()))
 
 
 def bar(values: np.ndarray, what: str) -> str:
@@ -33,9 +39,13 @@ def kinds(values: np.ndarray, names: Sequence[str]) -> str:
     found, counts = np.unique(values[np.isfinite(values)].astype(int), return_counts=True)
     lines = []
     for kind, count in zip(found, counts, strict=True):
-        name = str(names[kind]) if 0 <= kind < len(names) else f"emitter {kind}"
-        lines.append(f"<div>{_dot(KINDS[kind % len(KINDS)])} {escape(name)}: {count:,}</div>")
+        lines.append(f"<div>{_dot(KINDS[kind % len(KINDS)])} {escape(name_of(kind, names))}: {count:,}</div>")
     return f'<div style="{_BOX}">{"".join(lines)}{_grey(int((~np.isfinite(values)).sum()))}</div>'
+
+
+def name_of(kind: int, names: Sequence[str]) -> str:
+    """What an emitter is called; a log may name one that nobody knows."""
+    return names[kind] if 0 <= kind < len(names) else f"emitter {kind}"
 
 
 def agents(lines: Sequence[str], colours: Sequence[tuple[int, int, int]]) -> str:

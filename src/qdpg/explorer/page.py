@@ -107,7 +107,7 @@ def pack(
                 "steps": len(numbers[row]) - 1,
             }
         )
-    words = summary(run, elites).replace("**", "").split("\n\n")
+    words = summary(run, elites)
     head = {
         "title": words[0],
         "about": words[1],

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +104,7 @@ class _About:
     archive_seed: Seed
     noise_correlation: Correlation
     steps: Length
+    emitters: list[str] = field(default_factory=list)
 
 
 def save_collection(elites: Collection, directory: Path) -> None:
@@ -148,7 +149,8 @@ def read_collection(directory: Path, spec: TaskSpec | None = None, arithmetic: A
         check_spec(spec, where)
     if arithmetic is None:
         arithmetic = fit(about.get("arithmetic", "native"), Arithmetic, f"'arithmetic' in {where}")
-    found = parse(_About, {each.name: about.get(each.name) for each in dataclasses.fields(_About)}, where)
+    known = {each.name for each in dataclasses.fields(_About)}
+    found = parse(_About, {name: value for name, value in about.items() if name in known}, where)
     _check_about(found, spec, where)
     arrays = read_arrays(directory / ARRAYS, str(about.get("elites_sha256", "")))
     _check_arrays(arrays, found, spec, f"{directory / ARRAYS} is damaged:")
