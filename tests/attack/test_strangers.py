@@ -297,3 +297,15 @@ def test_options_that_a_built_in_task_does_not_have_are_refused_whatever_the_man
     for look_at_it in (lambda: write_report([victim], tmp_path / "report"), lambda: load_run(victim).show()):
         with pytest.raises(UserError, match="no option 'descriptor'"):
             look_at_it()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_state_that_is_not_finite_is_not_gone_on_from(victim, value):
+    for path in victim.glob("checkpoints/*/state.safetensors"):
+        held = dict(read_arrays(path))
+        write_arrays(path, held | {"elites/measures": held["elites/measures"] * 0 + value})
+    strangers.reseal(victim)
+    before = files_of(victim)
+    with pytest.raises(UserError, match="'elites/measures' is not finite"):
+        load_run(victim).resume(steps=MORE + 200)
+    assert files_of(victim) == before | {name: files_of(victim)[name] for name in files_of(victim) if ".lock" in name}

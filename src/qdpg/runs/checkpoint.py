@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from qdpg.errors import DamagedError, MissingError, UserError
 from qdpg.ranges import NotNegative
 from qdpg.runs.files import (
@@ -40,6 +42,7 @@ FORMAT = 2
 OLD_FORMAT = 1  # without digests of config, logs and elites
 KEPT = 2
 STATE = "state.safetensors"
+_FINITE = ("visited", "elites/measures", "elites/solution", "rows", "descriptors")  # of a state and of the journal
 START_OVER = "restore the files from a copy, or start over with `qdpg resume --restart`, which deletes what was trained"
 
 
@@ -213,6 +216,10 @@ class Checkpoints:
         state = read_arrays(path / STATE, found.checksums[STATE])
         segments = found.replay.segments
         parts = [read_arrays(self.journal / segment.file, segment.sha256) for segment in segments]
+        held = {path / STATE: state} | {self.journal / s.file: part for s, part in zip(segments, parts, strict=True)}
+        for file, arrays in held.items():
+            if odd := [name for name in _FINITE if name in arrays and not np.isfinite(arrays[name]).all()]:
+                raise DamagedError(f"{file} is damaged: {odd[0]!r} is not finite.")
         try:
             algorithm.load(migrate_state(state))
             if algorithm.replay is not None:
