@@ -124,6 +124,7 @@ def test_what_is_shown():
     assert describe(Progress(), Progress()) == "starting"
     assert describe(Progress(100, 4.0, -3.5), Progress(100, 4.0)) == "25 steps/s  best -3.5"
     assert describe(Progress(200, 5.0, -3.5), Progress(100, 4.0)) == "100 steps/s  best -3.5"
+    assert describe(Progress(200, 5.0, -3.5), Progress(100, 4.0), "far") == "100 steps/s  best -3.5  on far"
     assert summarise(Totals(6, 2, 1, 10, 60, 3700.2)) == "2 of 6 runs finished, 1 failed, about 1:01:40 left"
     assert summarise(Totals(1, 0, 0, 0, 60, math.nan)) == "0 of 1 run finished"
 

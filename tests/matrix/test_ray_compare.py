@@ -5,6 +5,7 @@ Whatever happens, the directory ends as a local comparison would have left it, b
 
 import os
 import signal
+import socket
 import tempfile
 import time
 from pathlib import Path
@@ -13,7 +14,7 @@ import psutil
 import pytest
 from test_compare import CHEAP, LONG, assert_same_run, begin_and_let_advance, words
 
-from clusters import add_node, cluster, kill_node
+from clusters import add_foreign_node, add_node, cluster, kill_node
 from processes import Started
 from qdpg import compare
 from qdpg.cluster.engine import RayEngine
@@ -70,6 +71,7 @@ def test_a_node_is_killed_in_the_middle(tmp_path, local, three_nodes):
     kill_node(victim)
     done = process.wait(280)
     assert done.returncode == 0, done
+    assert f"started point-maze map-elites seed 0 on {socket.gethostname()}\n" in done.stdout
     assert "it goes on elsewhere" in done.stdout
     assert "done: 4 of 4 runs finished" in done.stdout
     assert_as_local(out, local)
@@ -112,6 +114,16 @@ def test_nodes_that_join_get_runs(tmp_path):
         done = process.wait(120)
     assert done.returncode == 143, done
     assert "1 at once" in done.stdout
+    assert processes_of_runs(Path(tempfile.gettempdir())) == ([], [])
+
+
+def test_a_node_without_our_code_is_refused(tmp_path):
+    (tmp_path / "qdpg").mkdir()
+    (tmp_path / "qdpg" / "__init__.py").touch()
+    with cluster(1) as made:
+        add_foreign_node(made, 1, tmp_path)
+        with pytest.raises(UserError, match=r"^node \S+ cannot load this version of qdpg"):
+            compare(tmp_path / "out", **CHEAP, seeds=2, engine=RayEngine(made.address), quiet=True)
     assert processes_of_runs(Path(tempfile.gettempdir())) == ([], [])
 
 
