@@ -37,6 +37,8 @@ def test_there_must_be_such_a_task():
         run("qd-pg", "point-mase", "tuned", [], as_json=True)
 
 
-@pytest.mark.parametrize("value", [1, 2.5e-7, True, None, "word", (0, 1), ("x", 2), 1e22])
+@pytest.mark.parametrize(
+    "value", [1, 2.5e-7, True, None, "word", (0, 1), ("x", 2), 1e22, (), (64,), ("x",), "", "3", "a,b", "null"]
+)
 def test_what_is_printed_is_read_back(value):
     assert parse_settings([f"a={format_value(value)}"]) == {"a": value}

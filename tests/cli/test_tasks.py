@@ -9,6 +9,7 @@ from PIL import Image
 
 from qdpg.cli.tasks import run
 from qdpg.errors import UserError
+from qdpg.tasks.gymnasium import GymnasiumTask
 from qdpg.tasks.registry import BUILT_IN, PAPER_TASKS, make_task
 
 
@@ -83,13 +84,16 @@ def test_a_file_in_the_way_is_one_clear_sentence(tmp_path: Path) -> None:
 
 def test_one_task_is_printed_with_what_its_options_mean(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("gym:Pendulum-v1", ["task.descriptor=0,1", "task.low=-1,-1", "task.high=1,1"], None, as_json=False) == 0
-    assert "task.descriptor=0,1" in capsys.readouterr().out
+    out = capsys.readouterr().out.splitlines()
+    assert {"task.descriptor=0,1  (set)", "task.behaviour=final  (default)", "task.descriptor_names=[]  (default)"} <= {
+        *out
+    }
     assert run("ant-maze", (), None, as_json=False) == 0
     out = capsys.readouterr().out
     assert "point-maze" not in out
     assert "3,000 steps" in out
     lines = out.splitlines()
-    assert lines[lines.index("task.horizon=3000") + 1].strip() == (
+    assert lines[lines.index("task.horizon=3000  (default)") + 1].strip() == (
         "Steps until the episode is cut; it never ends by itself."
     )
     assert run("point-maze", (), None, as_json=True) == 0
@@ -97,8 +101,26 @@ def test_one_task_is_printed_with_what_its_options_mean(capsys: pytest.CaptureFi
     assert list(described) == ["point-maze"]
     assert described["point-maze"]["options"]["goal"] == {
         "value": [-0.5, 0.8],
+        "source": "default",
         "meaning": "Centre of the square goal zone; adaptation experiments move it.",
     }
+
+
+def end(observation: np.ndarray, info: dict[str, object]) -> np.ndarray:
+    return observation[:2]
+
+
+def swing() -> GymnasiumTask:
+    return GymnasiumTask(env="Pendulum-v1", descriptor=end, low=(-1.0, -1.0), high=(1.0, 1.0))
+
+
+def test_an_option_that_is_a_function_is_said_by_where_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    name = f"{swing.__module__}:swing"
+    assert run(name, (), None, as_json=True) == 0
+    where = json.loads(capsys.readouterr().out)["tasks"][name]["options"]["descriptor"]["value"]
+    assert where == f"{swing.__module__}:end"
+    assert run(name, (), None, as_json=False) == 0
+    assert where in capsys.readouterr().out
 
 
 def test_options_are_those_of_one_task() -> None:

@@ -62,10 +62,19 @@ def read_task_options(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def format_value(value: Any) -> str:
-    """Write a value as `--set key=value` takes it."""
-    if isinstance(value, tuple | list):
-        return ",".join(map(format_value, value))
-    return value if isinstance(value, str) else json.dumps(value)
+    """Write a value as `--set key=value` takes it: as short as can be, if it is read back as what it is."""
+    if isinstance(value, tuple | list) and len(value) > 1:
+        short = ",".join(map(format_value, value))
+    else:
+        short = value if isinstance(value, str) else json.dumps(value, default=name_object)
+    is_same = short and _parse_value(short) == (tuple(value) if isinstance(value, list) else value)
+    return short if is_same else json.dumps(value, default=name_object)
+
+
+def name_object(value: Any) -> str:
+    """What JSON has no form for, such as a function of the user's: where it is."""
+    has_name = hasattr(value, "__module__") and hasattr(value, "__qualname__")
+    return f"{value.__module__}:{value.__qualname__}" if has_name else repr(value)
 
 
 def print_setting(console: Console, name: str, value: Any, note: str, meaning: str) -> None:

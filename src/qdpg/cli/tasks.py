@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from qdpg.algorithms.registry import default_algorithm
-from qdpg.cli.settings import format_value, print_setting, read_task_options
+from qdpg.cli.settings import format_value, name_object, print_setting, read_task_options
 from qdpg.errors import UserError
 from qdpg.meanings import read_meanings
 from qdpg.plugins import find_plugins
@@ -51,8 +51,12 @@ def run(name: str | None, settings: Sequence[str], draw: Path | None, as_json: b
     tasks = {each: make_task(each, **options) for each in (BUILT_IN if name is None else [name])}
     figures = [] if draw is None else _draw(tasks, draw)
     if as_json:
-        described = {"tasks": {name: _plain(task) for name, task in tasks.items()}, "others": others}
-        print(json.dumps(described | ({} if draw is None else {"figures": [str(path) for path in figures]}), indent=2))
+        described: dict[str, Any] = {
+            "tasks": {name: _plain(task, options) for name, task in tasks.items()},
+            "others": others,
+        }
+        described |= {} if draw is None else {"figures": [str(path) for path in figures]}
+        print(json.dumps(described, indent=2, default=name_object))
         return 0
     console = make_console()
     if name is None:
@@ -62,21 +66,21 @@ def run(name: str | None, settings: Sequence[str], draw: Path | None, as_json: b
             console.print(f"{other}  {meaning}")
         console.print("qdpg tasks NAME  what the options of a task mean")
     else:
-        _print_task(console, name, tasks[name])
+        _print_task(console, name, tasks[name], options)
     for path in figures:
         print(path)  # not by rich, which would break long paths
     return 0
 
 
-def _print_task(console: Console, name: str, task: Task) -> None:
+def _print_task(console: Console, name: str, task: Task, given: Mapping[str, Any]) -> None:
     """Print the contract of a task, and its options as `--set` takes them."""
     table = Table(title=name, title_justify="left", show_header=False)
     for label, text in _row(task).items():
         if label != "options":
             table.add_row(label, text)
     console.print(table)
-    for option, about in _options(task).items():
-        print_setting(console, f"task.{option}", about["value"], "", about["meaning"])
+    for option, about in _options(task, given).items():
+        print_setting(console, f"task.{option}", about["value"], about["source"], about["meaning"])
 
 
 def _draw(tasks: dict[str, Task], directory: Path) -> list[Path]:
@@ -90,21 +94,25 @@ def _draw(tasks: dict[str, Task], directory: Path) -> list[Path]:
         raise UserError(f"cannot write figures to {str(directory)!r}: {error.strerror or error}.") from error
 
 
-def _plain(task: Task) -> dict[str, Any]:
-    """Describe a task by plain data: its contract, and its options with their defaults."""
+def _plain(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe a task by plain data: its contract, and its options with their values."""
     spec = task.spec
     described = {field.name: getattr(spec, field.name) for field in dataclasses.fields(spec)}
     described["references"] = dict(spec.references)
     described["floor"] = None if spec.floor is None else dataclasses.asdict(spec.floor)
-    return described | {"options": _options(task), "default_algorithm": default_algorithm(spec.name)}
+    return described | {"options": _options(task, given), "default_algorithm": default_algorithm(spec.name)}
 
 
-def _options(task: Task) -> dict[str, dict[str, Any]]:
-    """The options of a task by name: value and meaning."""
+def _options(task: Task, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The options of a task by name: value, whether it was `given` or is the task's own, and meaning."""
     assert dataclasses.is_dataclass(task)
     meanings = read_meanings(type(task))
     return {
-        field.name: {"value": getattr(task, field.name), "meaning": meanings.get(field.name, "")}
+        field.name: {
+            "value": getattr(task, field.name),
+            "source": "set" if field.name in given else "default",
+            "meaning": meanings.get(field.name, ""),
+        }
         for field in dataclasses.fields(task)
     }
 
@@ -141,7 +149,8 @@ def _row(task: Task) -> dict[str, str]:
         "solved": "-" if spec.solved is None else f"above {spec.solved:,g}",
         "references": "\n".join(f"{score:,g} {name}" for name, score in spec.references.items()) or "-",
         "algorithm": default_algorithm(spec.name),
-        "options": "\n".join(f"{name}={format_value(about['value'])}" for name, about in _options(task).items()) or "-",
+        "options": "\n".join(f"{name}={format_value(about['value'])}" for name, about in _options(task, {}).items())
+        or "-",
     }
 
 
