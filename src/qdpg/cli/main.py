@@ -390,6 +390,18 @@ def tasks(
     return command.run(name, settings, draw, as_json)
 
 
+@app.command
+def completion(shell: tyro.conf.Positional[Literal["bash", "zsh", "fish"]] = "bash") -> int:
+    """Print what a shell needs to complete commands, options and names; docs/settings.md says where to put it.
+
+    Args:
+        shell: Which shell.
+    """
+    from qdpg.cli import completion as command
+
+    return command.run(shell)
+
+
 @app.command(name="check-task")
 def check_task(task: tyro.conf.Positional[str], settings: Settings = ()) -> int:
     """Say in words what is wrong with a task.

@@ -13,7 +13,7 @@ import sys
 
 from qdpg.runs.signals import leave
 
-_LOOKING = ("algorithms", "settings", "show", "tasks")  # commands that train nothing and play nothing
+_LOOKING = ("algorithms", "completion", "settings", "show", "tasks")  # commands that train nothing and play nothing
 _LEAST_TO_LOOK = 2**29  # bytes of addresses
 _LEAST = 3 * 2**30
 _PER_CORE = 2**27  # threads have stacks, and memory to allocate from
