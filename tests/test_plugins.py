@@ -1,11 +1,11 @@
 """Tasks and algorithms from outside: in a file of the user's, and in a package that is installed."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
 import tomllib
+import venv
 import zipfile
 from pathlib import Path
 
@@ -44,19 +44,23 @@ def build_wheel(directory):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """A directory that the example package was installed into, by pip."""
-    target = tmp_path_factory.mktemp("target")
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-compile"]
+    """The Python of a virtual environment that has the packages of this one, and the example by pip."""
+    directory = tmp_path_factory.mktemp("venv")
+    venv.create(directory, symlinks=True)
+    python = directory / "bin" / "python"
+    (packages,) = directory.glob("lib/python*/site-packages")
+    ours = [str(Path(qdpg.__file__).parents[1]), *(path for path in sys.path if path.endswith("site-packages"))]
+    (packages / "ours.pth").write_text("\n".join(ours))
+    command = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", "--no-index"]
     wheel = build_wheel(tmp_path_factory.mktemp("wheel"))
-    subprocess.run([*command, "--disable-pip-version-check", "--target", target, wheel], check=True, timeout=300)
-    return target
+    subprocess.run([*command, "--disable-pip-version-check", "--no-compile", wheel], check=True, timeout=300)
+    return python
 
 
-def call(directory, *words):
-    """Run Python in a process of its own that has the packages in `directory`."""
-    path = os.pathsep.join([str(directory), *filter(None, [os.environ.get("PYTHONPATH")])])
-    command, env = [sys.executable, *map(str, words)], os.environ | {"PYTHONPATH": path}
-    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=300, check=False)
+def call(python, *words):
+    """Run a Python in a process of its own."""
+    command = [str(python), *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -64,7 +68,7 @@ def call(directory, *words):
 def test_what_a_package_offers_is_listed_without_importing_it(installed):
     assert call(installed, "-m", "qdpg", "tasks", "--json")["others"]["my-slope"] == "from my-qd 1.2"
     assert call(installed, "-m", "qdpg", "algorithms", "--json")["my-crossover"] == {"title": "from my-qd 1.2"}
-    assert "my-slope" not in call("", "-m", "qdpg", "tasks", "--json")["others"]
+    assert "my-slope" not in call(sys.executable, "-m", "qdpg", "tasks", "--json")["others"]
 
 
 USE = """
