@@ -1,9 +1,13 @@
 """The wheel has all of the package and nothing else."""
 
+import ast
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -40,6 +44,27 @@ def test_the_wheel_has_all_of_the_package_and_nothing_else(wheel):
 def test_what_is_installed_as_a_command(wheel):
     (name,) = [name for name in wheel.namelist() if name.endswith("entry_points.txt")]
     assert wheel.read(name).decode().split() == ["[console_scripts]", "qdpg", "=", "qdpg.cli.start:main"]
+
+
+def distributions(requirements):
+    """The names of what is required, as pip writes them."""
+    return {re.match(r"[\w.-]+", each)[0].lower().replace("_", "-") for each in requirements}
+
+
+def test_every_dependency_is_used_and_everything_used_is_one():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = distributions(project["dependencies"])
+    extras = distributions(each for some in project["optional-dependencies"].values() for each in some)
+    trees = [ast.parse(path.read_text()) for path in (ROOT / "src").rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    modules = {name.partition(".")[0] for name in names} - {*sys.stdlib_module_names, "qdpg"}
+    found = packages_distributions()
+    suppliers = {name: {each.lower().replace("_", "-") for each in found.get(name, [name])} for name in modules}
+    assert needed.difference(*suppliers.values()) == {"imageio"}, "which Gymnasium's environments need"
+    # pandas: its absence is told in a sentence; websockets: comes with viser.
+    assert {name for name in modules if not suppliers[name] & (needed | extras)} <= {"pandas", "websockets"}
 
 
 def test_every_line_of_the_lock_has_a_digest():
