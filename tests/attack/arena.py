@@ -18,6 +18,7 @@ from victims import (
     limited,
     make_victim,
     plain_log,
+    results_of,
     run,
     serve,
     state_of,
@@ -56,6 +57,7 @@ class Arena:
 
     path: Path
     algorithms: tuple[str, ...] = tuple(ALGORITHMS)
+    compares: bool = True  # whether comparisons are attacked too, which takes longer
 
     def __post_init__(self):
         self.path.mkdir(parents=True, exist_ok=True)
@@ -123,7 +125,7 @@ class Arena:
             return state_of(copy)
         if command == "compare":
             runs = [path.parent for path in sorted(copy.glob("*/*/*/config.json"))]
-            return {path.name: state_of(path) | {"state": "is of no use to a finished run"} for path in runs}
+            return {path.name: results_of(path) for path in runs}  # a finished run has no use for its checkpoints
         left = {name: _left(copy / name) for name in COMMANDS[command][1]}
         return without_clock(done.out) if command in PRINTED else "", left
 

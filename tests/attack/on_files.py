@@ -15,7 +15,7 @@ USUAL = [*["show"] * 4, *["report"] * 2, *["resume"] * 2, *["explore"] * 2, *COM
 def mutate(arena, seed, number):
     """Damage one file, then call a command: it is noticed, or does not matter."""
     rng = random.Random(f"mutate {seed} {number}")
-    victim = MATRIX if rng.random() < 0.025 else rng.choice(arena.algorithms)
+    victim = MATRIX if rng.random() < 0.025 and arena.compares else rng.choice(arena.algorithms)
     command = rng.choice(list(OF_MATRIX) if victim == MATRIX else USUAL)
     expected = arena.expected(victim, command)
     copy = arena.fresh(victim)
@@ -41,7 +41,7 @@ def mutate(arena, seed, number):
 def stranger(arena, seed, number):
     """Open a run that somebody made to hurt, with digests that are right: nothing is executed, nothing breaks."""
     rng = random.Random(f"stranger {seed} {number}")
-    victim = MATRIX if rng.random() < 0.025 else rng.choice(arena.algorithms)
+    victim = MATRIX if rng.random() < 0.025 and arena.compares else rng.choice(arena.algorithms)
     command = rng.choice(list(OF_MATRIX) if victim == MATRIX else USUAL)
     copy = arena.fresh(victim)
     strangers.set_traps(copy.parent)

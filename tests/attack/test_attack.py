@@ -12,7 +12,7 @@ LONG = {"memory limits"}  # in `make attack` only: on a busy machine a starving 
 
 @pytest.fixture(scope="module")
 def arena(tmp_path_factory):
-    return Arena(tmp_path_factory.mktemp("arena"), ("map-elites",))
+    return Arena(tmp_path_factory.mktemp("arena"), ("map-elites",), compares=False)
 
 
 def test_every_kind_of_attack_has_a_short_form():

@@ -186,13 +186,18 @@ def plain_log(path):
     return [[line[n] for n in kept] for line in lines]
 
 
-def state_of(run_directory):
-    """All that a training came to, but for clocks and formats."""
+def results_of(run_directory):
+    """Elites and logs of a run, but for clocks."""
     elites = hashlib.sha256((run_directory / "elites" / "elites.safetensors").read_bytes()).hexdigest()
     logs = {name: plain_log(run_directory / f"{name}.csv") for name in ("metrics", "episodes", "evaluations")}
+    return {"elites": elites, **logs}
+
+
+def state_of(run_directory):
+    """All that a training came to, but for clocks and formats."""
     newest = max((run_directory / "checkpoints").glob("[0-9]*"))
     state = hashlib.sha256((newest / "state.safetensors").read_bytes()).hexdigest()
-    return {"elites": elites, "newest": newest.name, "state": state, **logs}
+    return {"newest": newest.name, "state": state, **results_of(run_directory)}
 
 
 def without_clock(text):
