@@ -84,7 +84,7 @@ def test_the_driver_is_killed_and_ctrl_c(tmp_path, local, three_nodes):
     out = tmp_path / "out"
     run = out / "point-maze" / "map-elites" / "seed-0"
     process = begin_and_let_advance(on_cluster(out, three_nodes), run, 3)
-    assert processes_of_runs(Path(tempfile.gettempdir()))[0]
+    wait_until(lambda: len(processes_of_runs(Path(tempfile.gettempdir()))[0]) == 3)
     process.kill()
     # Gone within a minute, with their directories.
     wait_until(lambda: processes_of_runs(Path(tempfile.gettempdir())) == ([], []))
@@ -106,7 +106,7 @@ def test_nodes_that_join_get_runs(tmp_path):
     out = tmp_path / "out"
     with cluster(1) as made:
         process = begin_and_let_advance(
-            on_cluster(out, made, steps=10_000_000), out / "point-maze" / "map-elites" / "seed-0", 1
+            on_cluster(out, made, steps=10_000_000), out / "point-maze" / "cvt-map-elites" / "seed-0", 1
         )
         add_node(made, 3)
         wait_until(lambda: len(processes_of_runs(Path(tempfile.gettempdir()))[0]) == 4, 200)

@@ -13,6 +13,9 @@ import signal
 import sys
 import threading
 import time
+from types import FrameType
+
+from qdpg.runs.signals import leave
 
 
 def follow(parent: int, every: float = 0.2) -> None:
@@ -22,11 +25,25 @@ def follow(parent: int, every: float = 0.2) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Run the command line."""
     parent, scratch = int(sys.argv.pop(1)), sys.argv.pop(1)
+
+    def clean_up() -> None:
+        if scratch and os.getppid() != parent:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    def end(number: int, frame: FrameType | None) -> None:
+        clean_up()
+        leave(number)
+
+    signal.signal(signal.SIGTERM, end)  # until there is something to save, and somebody else who sees to it
     threading.Thread(target=follow, args=(parent,), daemon=True).start()
     try:
         runpy.run_module("qdpg", run_name="__main__")
     finally:
-        if scratch and os.getppid() != parent:
-            shutil.rmtree(scratch, ignore_errors=True)
+        clean_up()
+
+
+if __name__ == "__main__":
+    main()
