@@ -58,6 +58,7 @@ class Explorer:
         self._stop.set()
         for thread in self._threads:
             thread.join(timeout=5)
+        self.controls.trials.close()
         if self._pictures is not None:
             self._pictures.close()
         with contextlib.redirect_stdout(io.StringIO()):  # viser would say that it stopped
@@ -161,7 +162,7 @@ class Explorer:
             self.controls.describe()
             self.move()
             if self.controls.follows():
-                self.stage.look_near(0)
+                self.stage.follow(0, begin=True)
 
     def _begin_anew(self) -> None:
         """Somebody came: if nobody else is looking, what is shown begins with its first step."""
@@ -180,10 +181,11 @@ class Explorer:
             self._show_picture(step)
             if step == self._step or not self.shown:
                 return
-            before, self._step = self.stage.place(max(self._step, 0)), step
-            self.stage.show(step)
-            if self.controls.follows():
-                self.stage.view.follow(before, self.stage.place(step))
+            self._step = step
+            with self.server.atomic():
+                self.stage.show(step)
+                if self.controls.follows():
+                    self.stage.follow(step)
             self.controls.show_step(step, self.shown[0])
 
     def _show_picture(self, step: int) -> None:
@@ -238,7 +240,13 @@ class Explorer:
     def on(self, handle: Any, what: Callable[[], Any]) -> None:
         """Do `what` whenever somebody uses a control; not when its value is set here."""
         listen = handle.on_click if hasattr(handle, "on_click") else handle.on_update
-        listen(lambda event: None if event.client is None else self.guarded(what))
+
+        def used(event: Any) -> None:
+            if event.client is not None:
+                self.controls.say("")
+                self.guarded(what)
+
+        listen(used)
 
 
 def load_runs(paths: Sequence[Any], trust: bool = False) -> list[Run]:

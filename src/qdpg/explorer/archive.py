@@ -101,7 +101,7 @@ def find_cells(elites: Collection, frame: Frame, others: np.ndarray | None = Non
     places = frame.place(centres)
     if elites.spec.descriptor_size < 3:
         sizes[:, 2] = _FLAT * frame.width
-        places[:, 2] += frame.low[2]
+        places[:, 2] += frame.low[2] - sizes[:, 2] / 2  # agents walk on top of it
     else:
         sizes *= 0.6  # gaps, to look inside
     return Cells(index, rows, places, 0.94 * sizes)

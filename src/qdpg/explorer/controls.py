@@ -163,7 +163,7 @@ class Controls:
         explorer = self._explorer
         with explorer.lock:
             if self.follows():
-                explorer.stage.look_near(explorer.playback.at(time.monotonic()))
+                explorer.stage.follow(explorer.playback.at(time.monotonic()), begin=True)
             else:
                 explorer.stage.view.go_back()
 
@@ -185,7 +185,7 @@ class Controls:
 
     def say(self, sentence: str) -> None:
         """Show a sentence at the top."""
-        self._said.content = f"*{legends.as_markdown(sentence)}*"
+        self._said.content = f"*{legends.as_markdown(sentence)}*" if sentence else ""
 
     def _summary(self) -> str:
         first, second = map(legends.as_markdown, summary(self._explorer.run, self._explorer.elites))

@@ -9,6 +9,7 @@ import numpy as np
 from qdpg.tasks.task import Box
 
 Colour = tuple[int, int, int]
+WORLD = "/world"  # the node that all others are under
 COLOURS: tuple[Colour, ...] = (  # of agents that are shown at once
     (213, 94, 0),
     (0, 114, 178),
@@ -43,7 +44,8 @@ class Drawing:
         """A line through points [n, 3]."""
         lines = np.stack([path[:-1], path[1:]], axis=1)
         self.keep(
-            what, self.scene.add_line_segments(f"/{what}/{name}", lines, colour, thickness=thickness * self.width)
+            what,
+            self.scene.add_line_segments(f"{WORLD}/{what}/{name}", lines, colour, thickness=thickness * self.width),
         )
 
     def box(
@@ -53,7 +55,9 @@ class Drawing:
         thin, height = 0.008 * self.width, height * self.width  # thinner walls would not be seen
         size = (max(2 * box.half_x, thin), max(2 * box.half_y, thin), height)
         place = offset + np.array([box.x, box.y, height / 2])
-        self.keep(what, self.scene.add_box(f"/{what}/{name}", color=colour, dimensions=size, position=place, **how))
+        self.keep(
+            what, self.scene.add_box(f"{WORLD}/{what}/{name}", color=colour, dimensions=size, position=place, **how)
+        )
 
 
 def surface(colours: np.ndarray) -> np.ndarray:

@@ -112,6 +112,8 @@ def pack(
         "title": words[0],
         "about": words[1],
         "names": list(elites.spec.descriptor_names),
+        "lows": list(elites.spec.descriptor_low),
+        "highs": list(elites.spec.descriptor_high),
         "measures": list(known),
         "kinds": list(elites.about.get("emitters", [])) if EMITTER in known else [],
         "palette": [f"rgb{colour}" for colour in KINDS],

@@ -28,8 +28,20 @@ def colours_of(model: mujoco.MjModel) -> np.ndarray:
     return np.where(has_material[:, None], materials, model.geom_rgba)
 
 
+def body_path(model: mujoco.MjModel, poses: np.ndarray, body: int) -> np.ndarray:
+    """Where a body is on the floor for MuJoCo's positions [T, nq], [T, 3]."""
+    data, path = mujoco.MjData(model), np.zeros((len(poses), 3))
+    for t, pose in enumerate(poses):
+        data.qpos[:] = pose
+        mujoco.mj_kinematics(model, data)
+        path[t, :2] = data.xpos[body, :2]
+    return path
+
+
 def geom_places(model: mujoco.MjModel, poses: np.ndarray, geoms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Where shapes are for MuJoCo's positions [T, nq], and how they are turned: [T, n, 3] and quaternions [T, n, 4]."""
+    if not len(geoms):
+        return np.zeros((len(poses), 0, 3)), np.zeros((len(poses), 0, 4))
     data = mujoco.MjData(model)
     places, turns = np.empty((len(poses), len(geoms), 3)), np.empty((len(poses), len(geoms), 3, 3))
     for t, pose in enumerate(poses):

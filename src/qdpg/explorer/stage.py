@@ -7,19 +7,20 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from qdpg.explorer.archive import Frame, lay_out
-from qdpg.explorer.drawing import COLOURS, Drawing
+from qdpg.explorer.drawing import COLOURS, WORLD, Drawing
 from qdpg.explorer.lanes import lane_box, lane_offsets
-from qdpg.explorer.shapes import Shapes, colours_of, geom_places, shapes_of
+from qdpg.explorer.shapes import Shapes, body_path, colours_of, geom_places, shapes_of
 from qdpg.explorer.tiles import Tiles
 from qdpg.explorer.view import View
 from qdpg.exports.episode import Episode
 from qdpg.exports.looks import dress, first_moving, reach
+from qdpg.tasks.gymnasium import GymnasiumTask
 from qdpg.tasks.task import Box, MujocoTask, Task, compile_model
 
 AT_ONCE = 8  # elites shown at the same time
+_SCREEN = 0.9  # height of the pictures that an environment draws, in widths of the archive
 _WALL, _GOAL, _BROKEN, _LINE = (60, 62, 72), (0, 158, 115), (40, 40, 40), (150, 153, 163)
 
 
@@ -84,7 +85,7 @@ class Stage:
         for n, plane in enumerate(np.flatnonzero(self.model.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)):
             size = max(0.5, round(self.frame.width / 30, 1))
             self._scene.add_grid(
-                f"/grid/{n}",
+                f"{WORLD}/grid/{n}",
                 infinite_grid=True,
                 cell_size=size,
                 section_size=5 * size,
@@ -93,7 +94,7 @@ class Stage:
                 fade_distance=6 * self.frame.width,
                 shadow_opacity=0.0,
                 plane_opacity=1.0,  # some walls reach below it
-                position=self.model.geom_pos[plane] - [0, 0, 0.003 * self.frame.width],
+                position=self.model.geom_pos[plane] - [0, 0, 0.0008 * self.frame.width],
                 wxyz=self.model.geom_quat[plane],
             )
 
@@ -107,7 +108,7 @@ class Stage:
         if self.model is not None:
             fixed = shapes_of(self.model, moving=False)
             rgb = np.round(255 * colours_of(self.model)[fixed, :3]).astype(np.uint8)
-            walls = Shapes(self._server, "/lane", self.model, fixed, np.stack([rgb] * len(offsets)))
+            walls = Shapes(self._server, f"{WORLD}/lane", self.model, fixed, np.stack([rgb] * len(offsets)))
             (places,), (turns,) = geom_places(self.model, self.model.qpos0[None], fixed)
             walls.place(places + offsets[:, None], np.stack([turns] * len(offsets)))
             self._drawing.keep("lane", walls)
@@ -123,13 +124,15 @@ class Stage:
         self._draw_goals()
         low, high = lane
         low, high = low + offsets.min(axis=0), high + offsets.max(axis=0)
+        if isinstance(self.task, GymnasiumTask):  # its own pictures lie behind the archive
+            high[1] += 1.1 * _SCREEN * self.frame.width
         self.view.show_all(low, high)
 
     def _draw_goals(self) -> None:
         self._drawing.clear("goal")
         if self._goal is not None:
             for n, offset in enumerate(self.offsets):
-                self._drawing.box("goal", n, self._goal, offset, 0.02, _GOAL, opacity=0.6)
+                self._drawing.box("goal", n, self._goal, offset, 0.008, _GOAL, opacity=0.6)
 
     # What moves.
 
@@ -147,16 +150,18 @@ class Stage:
             places = (geom_places(self.model, each.poses, self._moving) for each in episodes if each.poses is not None)
             self._poses = [(place + shift[n], turns) for n, (place, turns) in enumerate(places)]
             colours = self._body_colours()
-            self._bodies = Shapes(self._server, "/agent", self.model, self._moving, colours)
+            self._bodies = Shapes(self._server, f"{WORLD}/agent", self.model, self._moving, colours)
             self._drawing.keep("agent", self._bodies)
         for n, path in enumerate(self._paths):
             if self.model is None:
                 radius = 0.014 * self.frame.width
-                point = self._scene.add_icosphere(f"/agent/{n}", radius=radius, color=COLOURS[n])
+                point = self._scene.add_icosphere(f"{WORLD}/agent/{n}", radius=radius, color=COLOURS[n])
                 self._points.append(self._drawing.keep("agent", point))
             if ribbons and len(path) > 1:
-                lift = np.array([0, 0, 0.006 * self.frame.width])
-                self._drawing.line("agent", f"ribbon_{n}", path + lift, 0.005, COLOURS[n])
+                lift, thick = np.array([0, 0, 0.0015 * self.frame.width]), 0.005
+                if self.body is not None:  # from near, a ribbon is to be thinner than whoever makes it
+                    thick = min(thick, 0.12 * self.body / self.frame.width)
+                self._drawing.line("agent", f"ribbon_{n}", path + lift, thick, COLOURS[n])
         self.show(0)
 
     def _body_colours(self) -> np.ndarray:
@@ -169,10 +174,9 @@ class Stage:
 
     def _path(self, episode: Episode) -> np.ndarray:
         """Where the agent was at every step, in the scene, [T + 1, 3]."""
-        if episode.poses is not None and self.model is not None:
-            body = first_moving(self.model)
-            if body is not None and self.model.jnt_type[0] == mujoco.mjtJoint.mjJNT_FREE:
-                return episode.poses[:, :3] * [1, 1, 0]
+        body = None if self.model is None else first_moving(self.model)
+        if self.model is not None and body is not None and episode.poses is not None:
+            return body_path(self.model, episode.poses, body)
         return self.frame.place(episode.descriptors)
 
     def show(self, step: int) -> None:
@@ -191,10 +195,10 @@ class Stage:
         """Where the first agent is in the scene, [3]."""
         return self._paths[0][min(step, len(self._paths[0]) - 1)] if self._paths else np.zeros(3)
 
-    def look_near(self, step: int) -> None:
-        """Go to the first agent."""
+    def follow(self, step: int, begin: bool = False) -> None:
+        """Keep the first agent in the middle of all views; to `begin`, go there."""
         away = 0.25 * self.frame.width if self.body is None else 6 * self.body
-        self.view.look(self.place(step), self.place(step) + away * np.array([0.0, -0.8, 0.6]))
+        self.view.follow(self.place(step), away if begin else None)
 
     def show_picture(self, picture: np.ndarray | None) -> None:
         """Put up a picture [height, width, 3] uint8 behind the archive, or change it; None leaves all as it is."""
@@ -206,11 +210,11 @@ class Stage:
             self._screen.image = picture
             return
         self._drawing.clear("picture")
-        wide = self.frame.high[0] - self.frame.low[0]
-        tall = wide * picture.shape[0] / picture.shape[1]
-        middle = (self.frame.low + self.frame.high) / 2
-        place = np.array([middle[0], self.frame.high[1] + 0.12 * wide, tall / 2])
-        # It lies in its own plane, face down; turned about x, it stands up and faces the south.
-        turned = Rotation.from_euler("x", -90, degrees=True).as_quat(scalar_first=True)
-        screen = self._scene.add_image("/picture", picture, wide, tall, format="jpeg", wxyz=turned, position=place)
+        wide, deep = self.frame.high[0] - self.frame.low[0], _SCREEN * self.frame.width
+        tall = min(deep, wide * picture.shape[0] / picture.shape[1])
+        place = np.array([(self.frame.low + self.frame.high)[0] / 2, self.frame.high[1] + 0.6 * deep, 0.0])
+        wide = tall * picture.shape[1] / picture.shape[0]
+        screen = self._scene.add_image(
+            f"{WORLD}/picture", picture, wide, tall, format="jpeg", wxyz=(0.0, 1.0, 0.0, 0.0), position=place
+        )
         self._screen = self._drawing.keep("picture", screen)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from qdpg.explorer.archive import Cells, Frame
-from qdpg.explorer.drawing import COLOURS, Drawing, surface
+from qdpg.explorer.drawing import COLOURS, WORLD, Drawing, surface
 from qdpg.report.words import number
 from qdpg.tasks.task import TaskSpec
 
@@ -35,7 +35,7 @@ class Tiles:
             self._cells.remove()
         turns = np.tile([1.0, 0.0, 0.0, 0.0], (len(cells.index), 1))
         self._cells = self._scene.add_batched_meshes_simple(
-            "/archive",
+            f"{WORLD}/archive",
             _CUBE,
             _FACES,
             turns,
@@ -62,7 +62,8 @@ class Tiles:
         """Put a frame around cells, each given by centre [3] and size [3], in the colours of the agents."""
         self._drawing.clear("mark")
         for n, (centre, size) in enumerate(places):
-            x, y, z = np.maximum(size / 2, 0.004 * self._frame.width) * [1.06, 1.06, 3.0]
+            x, y = np.maximum(size[:2] / 2, 0.004 * self._frame.width) * 1.06
+            z = size[2] / 2 + 0.002 * self._frame.width
             corners = np.array([[-x, -y, z], [x, -y, z], [x, y, z], [-x, y, z]]) + centre
             self._drawing.line("mark", n, np.append(corners, corners[:1], axis=0), 0.008, COLOURS[n])
 
@@ -79,5 +80,5 @@ class Tiles:
             ):
                 place = start.copy()
                 place[axis] = low[axis] + share * (high[axis] - low[axis])
-                label = f"/axis/{axis}_{share:g}"
+                label = f"{WORLD}/axis/{axis}_{share:g}"
                 self._scene.add_label(label, text, position=place, font_screen_scale=0.85, anchor="center-center")

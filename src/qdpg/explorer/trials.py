@@ -16,7 +16,8 @@ from qdpg.adaptation.search import Adaptation
 from qdpg.errors import UserError
 from qdpg.exports.choose import cell_of
 from qdpg.exports.episode import Episode, play_fresh, seconds_per_step
-from qdpg.report.words import number
+from qdpg.report.words import number, plural
+from qdpg.runs.collection import Collection
 from qdpg.tasks.task import Box, GoalTask, MujocoTask, Task
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Trials:
         self._thread: threading.Thread | None = None
         gui, task, on = explorer.server.gui, explorer.run.task, explorer.on
         self._goal: Any = None
+        self._known: tuple[Collection, np.ndarray] | None = None  # elites, and the ways that they take
         self._dropping: Any = None  # what listens for the next click on the floor
         self._legs = legs(task) if isinstance(task, MujocoTask) else {}
         can_move = isinstance(task, GoalTask) and task.spec.floor is not None
@@ -70,10 +72,15 @@ class Trials:
 
         self._dropping = dropped
 
+    def _listen_no_more(self) -> None:
+        if self._dropping is not None:
+            self._explorer.server.scene.remove_click_callback(self._dropping)
+            self._dropping = None
+
     def _drop(self, event: Any) -> None:
-        self._explorer.server.scene.remove_click_callback(self._dropping)
-        self._dropping = None
-        start, way = np.array(event.ray_origin, float), np.array(event.ray_direction, float)
+        self._listen_no_more()
+        start = np.array(event.ray_origin, float) - self._explorer.stage.view.world.position  # it may have been moved
+        way = np.array(event.ray_direction, float)
         if not way[2] < 0:
             raise UserError("that is not on the floor.")
         self._goal.value = tuple(float(f"{each:.4g}") for each in (start - start[2] / way[2] * way)[:2])
@@ -90,10 +97,7 @@ class Trials:
         moved = move_goal(task, goal)
         half = 0.02 if moved.spec.floor is None or moved.spec.floor.goal is None else moved.spec.floor.goal.half_x
 
-        def ways() -> np.ndarray:
-            return known_ways(task, self._explorer.elites)
-
-        self._begin(moved, Box(float(goal[0]), float(goal[1]), half, half), (), ways)
+        self._begin(moved, Box(float(goal[0]), float(goal[1]), half, half), ())
 
     def _limb(self) -> tuple[int, ...]:
         if self._leg.value not in self._legs:
@@ -104,12 +108,13 @@ class Trials:
         """Search for the body without one leg."""
         task = self._explorer.run.task
         assert isinstance(task, MujocoTask)
-        self._begin(Damaged(task, self._limb()), None, self._limb(), None)
+        self._begin(Damaged(task, self._limb()), None, self._limb())
 
     def undo(self) -> None:
         """Take goal and damage back, and show the archive and the selected elites as they are."""
         explorer = self._explorer
         self._running.clear()
+        self._listen_no_more()
         with explorer.lock:
             self._show(None, ())
             self._log.content = ""
@@ -120,26 +125,39 @@ class Trials:
         self._explorer.stage.show_goal(goal)
         self._explorer.stage.break_limb(broken)
 
-    def _begin(self, task: Task, goal: Box | None, broken: tuple[int, ...], ways: Any) -> None:
+    def _begin(self, task: Task, goal: Box | None, broken: tuple[int, ...]) -> None:
         if self._thread is not None and self._thread.is_alive():
             raise UserError("a search is under way; stop it first.")
         value = self._number.value
         if not isinstance(value, int | float) or not math.isfinite(value):
             raise UserError("the number of trials is no number.")
         trials = min(max(1, int(value)), MOST, len(self._explorer.elites))
+        self._listen_no_more()
         self._show(goal, broken)
-        self._log.content = "searching …"
         self._running.set()
 
         def work() -> None:
-            # What is expected of elites on a changed body is what they did on the whole one.
-            prior = Adaptation(
-                self._explorer.elites, Settings(prior="fitness" if broken else "mean"), ways=ways and ways()
-            )
-            self.search(task, prior, trials)
+            # On a changed body elites are expected to score what they did on the whole one; for a new goal their ways
+            # tell more.
+            elites, ways = self._explorer.elites, None if broken else self._ways()
+            self.search(task, Adaptation(elites, Settings(prior="fitness" if broken else "mean"), ways=ways), trials)
 
         self._thread = threading.Thread(target=lambda: self._explorer.guarded(work), daemon=True)
         self._thread.start()
+
+    def _ways(self) -> np.ndarray:
+        """Where every elite goes; they are played for it once."""
+        elites = self._explorer.elites
+        if self._known is None or self._known[0] is not elites:
+            self._log.content = f"playing {plural(len(elites), 'elite')} once, to know their ways …"
+            self._known = elites, known_ways(movable(self._explorer.run.task), elites)
+        return self._known[1]
+
+    def close(self) -> None:
+        """End the search, if there is one."""
+        self._running.clear()
+        if self._thread is not None:
+            self._thread.join(timeout=30)
 
     def search(self, task: Task, search: Adaptation, trials: int) -> None:
         """Try elites one by one, each from a fresh start, and show every trial and what the model believes."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,6 +20,10 @@ from qdpg.tasks.gymnasium import GymnasiumTask, in_words
 from qdpg.tasks.task import Floor, MujocoTask, Task, TaskSpec, compile_model
 
 Size = tuple[int, int]  # width, height
+NO_LIBRARY = (
+    "MuJoCo's scenes cannot be drawn here: neither EGL nor OSMesa works; install one, for example "
+    "`apt-get install libegl1 libgl1-mesa-dri` or `apt-get install libosmesa6`."
+)
 
 
 def picture_frames(task: Task, episode: Episode, steps: np.ndarray, size: Size) -> Iterator[np.ndarray]:
@@ -88,19 +94,32 @@ def _make_context(size: Size) -> Any:
     Raises:
         UserError: There is none.
     """
-    for name in ("egl", "osmesa"):
+    library = working_library()
+    if library is None:
+        raise UserError(NO_LIBRARY)
+    return _open(library, size)
+
+
+def _open(library: str, size: Size) -> Any:
+    return __import__(f"mujoco.{library}", fromlist=["GLContext"]).GLContext(*size)
+
+
+@functools.cache
+def working_library() -> str | None:
+    """The first library that can draw without a screen here, if there is one."""
+    for library in ("egl", "osmesa"):
         try:
-            return __import__(f"mujoco.{name}", fromlist=["GLContext"]).GLContext(*size)
+            _open(library, (16, 16)).free()
         except Exception:  # each library fails in its own way: not there, no device, no symbol
             continue
-    raise UserError(
-        "MuJoCo's scenes cannot be drawn here: neither EGL nor OSMesa works; install one, for example "
-        "`apt-get install libegl1 libgl1-mesa-dri` or `apt-get install libosmesa6`."
-    )
+        return library
+    return None
 
 
 def make_drawing_env(task: GymnasiumTask) -> gymnasium.Env | None:
     """The environment with its own pictures, or None if it has none."""
+    if library := working_library():
+        os.environ.setdefault("MUJOCO_GL", library)  # else Gymnasium's MuJoCo environments would look for a screen
     try:
         if isinstance(task.env, str):
             env = gymnasium.make(task.env, disable_env_checker=True, render_mode="rgb_array")
@@ -126,7 +145,8 @@ def gymnasium_frames(
     except UserError:
         raise
     except Exception as error:
-        raise UserError(f"{task.label} cannot be drawn: {in_words(error)}.") from error
+        is_mujoco = "OpenGL" in str(error) and working_library() is None
+        raise UserError(NO_LIBRARY if is_mujoco else f"{task.label} cannot be drawn: {in_words(error)}.") from error
     finally:
         env.close()
 
