@@ -21,7 +21,7 @@ from qdpg.tasks.task import Task
 Kind = Literal["video", "gif"]
 _RATES = {"video": 30.0, "gif": 12.5}  # most frames per second
 _SIZES = {"video": (640, 480), "gif": (360, 270)}
-_WIDE = {"video": (960, 480), "gif": (560, 280)}  # of several agents at once
+_WIDE = {"video": (960, 480), "gif": (720, 360)}  # of several agents at once
 SUFFIXES = {"video": "mp4", "gif": "gif"}
 
 
