@@ -35,7 +35,7 @@ class Config(SACConfig):
 
     Attributes:
         reward_scale: Factor on log q(z|s) − log p(z) in the critics' eyes.
-        skills: K.
+        skills: K, how many skills are learned.
         skills_at_once: How many of them, in turn, are judged and explore in a generation (one per episode in the code).
         discriminator_input: What the discriminator sees of a state (the observation in the code; the descriptor here,
             by which skills are also compared with other algorithms' elites).

@@ -38,7 +38,7 @@ class Config(TD3Config):
     """Settings of P3S-TD3. Defaults are those of its authors' code (wyjung0625/p3s) unless said otherwise.
 
     Attributes:
-        learners: N.
+        learners: N, policies with critics of their own.
         start_beta: β at the start.
         rho: How much farther from the best policy than from its own last one a learner is to be.
         least_distance: d_min, the distance to the best policy that is to be kept at least (0.02 or 0.05 in the code).

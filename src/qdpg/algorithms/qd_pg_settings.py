@@ -22,10 +22,11 @@ class VisitedSettings:
     """What is held of visited states: 𝔸, the archive of their descriptors.
 
     Attributes:
-        visited_size: Capacity of 𝔸 (Table 3).
-        visited_threshold: What a state's mean distance to its neighbours must exceed to enter 𝔸, as a share of the mean
-            range of the descriptors. Table 3 has it in the units of ψ, and so has the preset `paper` on its tasks.
-        neighbours: K (Table 3).
+        visited_size: How many states 𝔸 holds at most; the oldest leave first (Table 3).
+        visited_threshold: How far a state must lie from those that were visited before to enter 𝔸: its mean distance to
+            its `neighbours` there must exceed this share of the mean range of the descriptors. Table 3 has it in the
+            units of ψ, and so has the preset `paper` on its tasks.
+        neighbours: K: the novelty of a state is its mean distance to so many nearest states in 𝔸 (Table 3).
     """
 
     visited_size: Count = 10_000

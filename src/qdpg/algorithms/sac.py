@@ -36,7 +36,7 @@ class Config(OffPolicyConfig, SACSettings):
 
     Attributes:
         exploration_noise: In units of the policy's own standard deviation; 1 is the policy itself.
-        exploration_episodes: SAC learns from what its policy does at random; with only every second episode at random
+        exploration_episodes: Played at random, as the policy says, beside one without; with only every second at random
             it learned HalfCheetah more slowly (docs/results/against-sb3.md).
     """  # noqa: D205
 

@@ -69,7 +69,7 @@ class ActorCriticSettings(TwinCriticOptions):
     """What updates with twin critics need to know. Hashable: it is a static argument of compiled functions.
 
     Attributes:
-        discount: γ.
+        discount: γ, what a reward of the next step is worth beside one of this step.
     """
 
     discount: Share = 0.99

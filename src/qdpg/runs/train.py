@@ -156,7 +156,7 @@ class Trainer:
         if steps < self.algorithm.steps:
             raise UserError(
                 f"--steps is {steps:,}, but {run.path} has played {self.algorithm.steps:,} steps already; "
-                "ask for more, or leave --steps away."
+                "ask for more, or leave out --steps."
             )
         return steps
 

@@ -169,7 +169,7 @@ def _check_located(spec: TaskSpec, episodes: list[_Episode]) -> Iterator[str]:
         if not np.allclose(read, np.clip(told[:, i], low, high), atol=1e-4 * (high - low)):
             yield (
                 f"descriptor {i} ({spec.descriptor_names[i]}) is not {factor:g} times observation {row} plus "
-                f"{shift:g}; mend located, or leave it away."
+                f"{shift:g}; mend located, or leave it out."
             )
 
 

@@ -65,14 +65,14 @@ def find_spec_problems(spec: TaskSpec) -> Iterator[str]:
             yield f"its {name}_low {low} is not below its {name}_high {high}; give every {name} a range."
     scale = spec.observation_scale
     if len(scale) > spec.observation_size or not all(np.isfinite(s) and s > 0 for s in scale):
-        yield "its observation_scale must be positive numbers, one for each observation; leave it away if in doubt."
+        yield "its observation_scale must be positive numbers, one for each observation; leave it out if in doubt."
     rows = [row for row, _, _ in spec.located]
     if rows and (len(rows) != spec.descriptor_size or not all(0 <= row < spec.observation_size for row in rows)):
-        yield "its located must name an observation for each descriptor, or for none; leave it away if in doubt."
+        yield "its located must name an observation for each descriptor, or for none; leave it out if in doubt."
     if spec.quarter_turn and not _is_quarter_turn(spec):
         yield (
             "its quarter_turn must take every observation and every action from another, with sign 1 or -1, such that "
-            "four turns change nothing, and needs two descriptors; leave it away if in doubt."
+            "four turns change nothing, and needs two descriptors; leave it out if in doubt."
         )
     if len(spec.descriptor_names) != spec.descriptor_size:
         names = ", ".join(spec.descriptor_names)

@@ -71,7 +71,7 @@ class TaskSpec:
         solved: Fitness above which the task counts as solved, if there is such a thing.
         evaluate_every: Environment steps between two deterministic evaluations of a training run.
         observation_scale: Typical sizes of the observations, [O], for algorithms that divide by them; best powers of
-            two, which lose no bit. Left away at the end are observations that are always zero. Empty if nobody knows.
+            two, which lose no bit. Observations at the end that are always zero are left out. Empty if nobody knows.
         located: For each descriptor which observation it is, and by what to multiply that and what to add; empty if
             descriptors cannot be read off observations like this. Limits of the descriptors do not count.
         quarter_turn: For bodies that look the same when turned by 90°, what observations and actions would be if the
