@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import quotes
 import site_pages
 from mkdocs.structure.files import File
 
@@ -35,7 +36,8 @@ def _is_shown(path: Path) -> bool:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Point links that leave docs/ to where such files stand in the site; weigh the page for the search."""
+    """Fill in quotes and values; point links that leave docs/ to where such files stand; weigh the page for search."""
+    markdown = site_pages.add_values(quotes.fill(markdown))
     own = page.file.src_uri
     page.meta.setdefault("search", {"boost": next((to for start, to in BOOST.items() if own.startswith(start)), 1)})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 
 import qdpg
 from qdpg.algorithms.registry import ALGORITHMS
@@ -100,8 +101,42 @@ def _table(algorithm: str) -> str:
     return "\n".join(lines)
 
 
-def _by_name(algorithm: str, task: str | None) -> dict[str, Setting]:
-    return {each.name: each for each in describe_settings(algorithm, task)}
+def _by_name(algorithm: str, task: str | None, preset: str = "tuned") -> dict[str, Setting]:
+    return {each.name: each for each in describe_settings(algorithm, task, preset)}
+
+
+_REASONS = re.compile(r"<!-- values: (\S+) ((?:\S+:\S+ )+)-->\n\| setting \| why \|\n\|---\|---\|\n((?:\|.*\n)+)")
+
+
+def add_values(markdown: str) -> str:
+    """Give tables of reasons, `| setting | why |`, a column of values for each task and preset that is named above.
+
+    So a page says why, and the code says what: `<!-- values: qd-pg point-maze:paper point-maze:tuned -->`.
+    """
+    return _REASONS.sub(lambda match: _with_values(*match.groups()), markdown)
+
+
+def _with_values(algorithm: str, columns: str, rows: str) -> str:
+    presets = [column.split(":") for column in columns.split()]
+    values = [_by_name(algorithm, task, preset) for task, preset in presets]
+    several_tasks, several_presets = (len({pair[i] for pair in presets}) > 1 for i in (0, 1))
+    titles = [", ".join([task] * several_tasks + [f"`{preset}`"] * several_presets) for task, preset in presets]
+    lines = [_row(["setting", *titles, "why"]), "|---" * (len(titles) + 2) + "|"]
+    for names, why in reasons(rows):
+        cells = ["<br>".join(f"`{format_value(known[name].value)}`" for name in names) for known in values]
+        lines.append(_row(["<br>".join(f"`{name}`" for name in names), *cells, why]))
+    return "\n".join(lines) + "\n"
+
+
+def reasons(rows: str) -> list[tuple[list[str], str]]:
+    """What each row of a table of reasons is about, and what it says. `.share` goes with the group named before it."""
+    found = []
+    for row in rows.strip().splitlines():
+        about, why = (cell.strip() for cell in row.strip("|").split("|", 1))
+        names = re.findall(r"`([^`]+)`", about)
+        group = names[0].rpartition(".")[0]
+        found.append(([group + name if name.startswith(".") else name for name in names], why))
+    return found
 
 
 def _join(values: dict[str, str]) -> str:
