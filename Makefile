@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 FIRST  := runs/first
 
-.PHONY: run test golden slow attack mutants lint types venv figures docs docs-serve lock clean
+.PHONY: run test golden slow attack mutants lint types venv figures tutorials quotes wheel docs docs-serve lock clean
 
 run: venv  ## set up, then do the main job
 	test -e $(FIRST) && $(BIN)/qdpg resume $(FIRST) || $(BIN)/qdpg train point-maze --until-solved --steps 200000 --out $(FIRST)
@@ -44,8 +44,18 @@ $(VENV)/installed: requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
-figures: venv  ## the pictures in docs/
+figures: venv  ## the pictures of tasks and algorithms in docs/; trains every algorithm for a little while, a quarter of an hour in all
 	$(BIN)/qdpg tasks --draw docs/figures
+	$(BIN)/python tools/algorithm_pictures.py
+
+tutorials: venv  ## run the tutorials and write their pages: five minutes
+	$(BIN)/python tools/tutorials.py
+
+quotes: venv  ## numbers of docs/results, wherever other pages quote them
+	$(BIN)/python tools/quotes.py
+
+wheel: venv  ## build dist/qdpg-….whl, install it into an empty environment, and train with it
+	$(BIN)/python tools/try_wheel.py
 
 docs: $(VENV)/installed-docs  ## the site, into site/; any warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # with --quiet, warnings would not count
