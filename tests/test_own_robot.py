@@ -23,7 +23,7 @@ def test_the_robot_of_the_document_is_the_one_in_examples():
 def test_every_command_works(tmp_path):
     for name in ("dog.xml", "my_robot.py"):
         shutil.copy(ROOT / "examples" / name, tmp_path)
-    (block,) = re.findall(r"```\n(.*?)```", SECTION, re.S)
+    (block,) = re.findall(r"```sh\n(.*?)```", SECTION, re.S)
     commands = block.strip().splitlines()
     assert len(commands) == 4
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
