@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +26,7 @@ DOCUMENTED = {  # in the order of a user's first steps: later ones use what earl
     "Collection": "qdpg.runs.collection",
     "make_algorithm": "qdpg.algorithms.make",
     "make_task": "qdpg.tasks.registry",
+    "check_task": "qdpg.tasks.check",
     "make_player": "qdpg.play.player",
     "describe_settings": "qdpg.algorithms.settings",
     "load_run": "qdpg.runs.run",
@@ -31,6 +34,8 @@ DOCUMENTED = {  # in the order of a user's first steps: later ones use what earl
     "adapt": "qdpg.adaptation.search",
     "evaluate": "qdpg.evaluation.evaluate",
     "export": "qdpg.exports.export",
+    "plot": "qdpg.report.plot",
+    "verify": "qdpg.evaluation.verify",
     "callbacks.Callback": "qdpg.runs.callbacks",
     "callbacks.EarlyStopping": "qdpg.runs.callbacks",
     "callbacks.OptunaPruning": "qdpg.runs.pruning",
@@ -89,6 +94,13 @@ def test_the_package_shows_what_it_offers_and_no_more():
         assert name == "__version__" or (getattr(qdpg, name).__doc__ or "").strip()
     with pytest.raises(AttributeError, match="no attribute 'trian'"):
         qdpg.trian  # noqa: B018
+
+
+def test_the_types_of_everything_public_are_checked_strictly():
+    settings = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["tool"]["mypy"]["overrides"]
+    (strict,) = (each["module"] for each in settings if each.get("disallow_any_generics"))
+    public = {getattr(qdpg, name).__module__ for name in qdpg.__all__ if name not in ("__version__", "callbacks")}
+    assert public <= {*strict}
 
 
 def test_training_again_gives_the_same_run_however_it_was_asked_for(run, here):

@@ -6,9 +6,9 @@
 True
 
 `train` returns a `Run`, `load_run` opens one; `run.elites` is a `Collection` of policies. `evaluate` says what they
-are worth from fresh starts, `adapt` which of them serves a new purpose, `compare` trains many. `make_task`,
-`make_algorithm` and `make_player` are the parts, for a loop of your own. `qdpg.callbacks` has what can be attached to a
-training.
+are worth from fresh starts, `adapt` which of them serves a new purpose, `plot` draws, `verify` replays and `export`
+writes them; `compare` trains many. `make_task`, `make_algorithm` and `make_player` are the parts, for a loop of your
+own. `qdpg.callbacks` has what can be attached to a training.
 """
 
 import importlib
@@ -25,13 +25,16 @@ if TYPE_CHECKING:
     from qdpg.cluster.engine import RayEngine
     from qdpg.errors import DivergedError, UserError
     from qdpg.evaluation.evaluate import evaluate
+    from qdpg.evaluation.verify import verify
     from qdpg.exports.export import export
     from qdpg.matrix.compare import compare
     from qdpg.play.player import make_player
+    from qdpg.report.plot import plot
     from qdpg.runs.collection import Collection
     from qdpg.runs.policy import Policy
     from qdpg.runs.run import Run, load_run
     from qdpg.runs.training import train
+    from qdpg.tasks.check import check_task
     from qdpg.tasks.registry import make_task
 
 __all__ = [
@@ -45,6 +48,7 @@ __all__ = [
     "__version__",
     "adapt",
     "callbacks",
+    "check_task",
     "compare",
     "describe_settings",
     "evaluate",
@@ -53,7 +57,9 @@ __all__ = [
     "make_algorithm",
     "make_player",
     "make_task",
+    "plot",
     "train",
+    "verify",
 ]
 
 register_with_gymnasium()
@@ -67,6 +73,7 @@ _LAZY = {
     "Run": "qdpg.runs.run",
     "UserError": "qdpg.errors",
     "adapt": "qdpg.adaptation.search",
+    "check_task": "qdpg.tasks.check",
     "compare": "qdpg.matrix.compare",
     "describe_settings": "qdpg.algorithms.settings",
     "evaluate": "qdpg.evaluation.evaluate",
@@ -75,7 +82,9 @@ _LAZY = {
     "make_algorithm": "qdpg.algorithms.make",
     "make_player": "qdpg.play.player",
     "make_task": "qdpg.tasks.registry",
+    "plot": "qdpg.report.plot",
     "train": "qdpg.runs.training",
+    "verify": "qdpg.evaluation.verify",
 }
 
 

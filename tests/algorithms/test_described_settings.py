@@ -40,7 +40,8 @@ def test_a_value_comes_from_the_user_the_tuning_or_the_paper():
     assert found["quality.discount"][1:4] == (0.9, "set", 0.99)
     assert found["batch_size"][1:4] == (100, "tuned", 256)
     assert found["neighbours"][1:4] == (10, "paper", 10)
-    assert found["neighbours"].meaning == "K: the novelty of a state is its mean distance to so many nearest states in 𝔸 (Table 3)."
+    meaning = "K: the novelty of a state is its mean distance to so many nearest states in 𝔸 (Table 3)."
+    assert found["neighbours"].meaning == meaning
     assert found["archive.depth"].idle == "archive.reevaluations is 0"
     assert found["population"].idle is None
     paper = describe_settings("qd-pg", "point-maze", "paper")

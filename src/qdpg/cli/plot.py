@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from qdpg.compiled import cache_compiled_programs
-from qdpg.errors import UserError
-from qdpg.report.figures import FigureFormat, save_figure
-from qdpg.report.run_figures import draw_coverage, draw_grid, draw_learning_curve, draw_trajectories
-from qdpg.report.words import plural
+from qdpg.report.figures import FigureFormat
+from qdpg.report.plot import plot
 from qdpg.runs.run import load_run
 from qdpg.terminal import make_console
 
 
 def run(path: Path, quiet: bool, trust: bool = False, kind: FigureFormat = "png") -> int:
-    """Draw the grid, the learning curve, the coverage map and the elites' trajectories into the run's `figures/`.
+    """Draw the run's figures into its `figures/`.
 
     Args:
         path: Directory of the run.
@@ -29,24 +27,8 @@ def run(path: Path, quiet: bool, trust: bool = False, kind: FigureFormat = "png"
         UserError: There is no run, it has not finished a generation, or the figures cannot be written.
     """
     cache_compiled_programs()
-    found = load_run(path, trust)
-    task, metrics, episodes, elites = found.task, found.metrics(), found.episodes(), found.elites
-    if not len(metrics.get("steps", ())) or not len(elites):
-        raise UserError(f"{path} has not finished a generation yet; there is nothing to draw.")
-    is_evaluated = elites.evaluated is not None
-    with make_console(quiet=quiet).status(f"playing {plural(len(elites), 'elite')} again"):
-        figures = {
-            "grid": draw_grid(task.spec, elites.archive(is_evaluated), "from fresh starts")
-            if is_evaluated
-            else draw_grid(task.spec, elites.archive()),
-            "learning-curve": draw_learning_curve(task.spec, metrics, found.evaluations()),
-            "coverage": draw_coverage(task.spec, episodes),
-            "trajectories": draw_trajectories(task, elites),
-        }
-    try:
-        paths = [save_figure(figure, path / "figures" / f"{name}.{kind}") for name, figure in figures.items()]
-    except OSError as error:
-        raise UserError(f"cannot write figures to {path / 'figures'}: {error.strerror or error}.") from error
+    with make_console(quiet=quiet).status("playing the elites again"):
+        paths = plot(load_run(path, trust), kind)
     if not quiet:
         print(*paths, sep="\n")  # not by rich, which would break long paths
     return 0

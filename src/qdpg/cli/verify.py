@@ -2,67 +2,36 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
-import jax
-import numpy as np
-
 from qdpg.compiled import cache_compiled_programs
-from qdpg.errors import UserError
-from qdpg.play.player import make_player
+from qdpg.evaluation.verify import verify
 from qdpg.runs.run import load_run
 from qdpg.runs.software import describe_software, differences
-from qdpg.runs.ties import find_problems, find_strangers
 from qdpg.terminal import make_console
 
 
 def run(path: Path, as_json: bool, trust: bool = False) -> int:
     """Replay, compare, print; 0 if every elite is exactly what it is said to be and all files belong, else 1."""
     cache_compiled_programs()
-    found = load_run(path, trust)
-    problems, strangers = find_problems(path, found.ties), find_strangers(path)
-    elites = found.elites
-    if not len(elites):
-        raise UserError(f"{path} has no elites to verify.")
-    rows, seeds, fitness, behaviours = elites.stored_episodes()
-    population = jax.tree.map(lambda leaf: leaf[rows], elites.population())
-    noise = elites.noise._replace(sigma=np.asarray(elites.noise.sigma)[rows])
-    played = make_player(found.task).play(population, seeds, noise=noise, record=False)
-    is_equal = (played.fitness == fitness) & (played.behaviours == behaviours).all(axis=1)
-    wrong, first = np.unique(rows[~is_equal], return_index=True)
-    first = np.flatnonzero(~is_equal)[first]
-    result = {
-        "elites": len(elites),
-        "episodes": len(rows),
-        "exact": len(elites) - len(wrong),
-        "largest_fitness_difference": float(np.abs(played.fitness - fitness).max()),
-        "largest_behaviour_difference": float(np.abs(played.behaviours - behaviours).max()),
-        "problems": problems,
-        "strangers": strangers,
-        "different": [
-            {
-                "cell": int(elites.cells_index[row]),
-                "stored_fitness": float(fitness[n]),
-                "replayed_fitness": float(played.fitness[n]),
-            }
-            for row, n in zip(wrong, first, strict=True)
-        ],
-    }
+    run = load_run(path, trust)
+    found = verify(run)
+    code = 0 if found.is_exact else 1
     if as_json:
-        print(json.dumps(result))
-        return 1 if len(wrong) or problems else 0
+        print(json.dumps(dataclasses.asdict(found)))
+        return code
     console = make_console()
-    for problem in problems:
+    for problem in found.problems:
         console.print(problem, soft_wrap=True)
-    if strangers:
-        console.print(f"not made by qdpg: {', '.join(strangers)}", soft_wrap=True)
-    if not len(wrong):
-        console.print(f"all {len(elites)} elites replay exactly: fitness and behaviour equal the stored ones.")
-        return 1 if problems else 0
-    console.print(
-        f"{len(wrong)} of {len(elites)} elites do not replay exactly (cells {elites.cells_index[wrong].tolist()})."
-    )
-    if changed := differences(found.manifest, describe_software()):
+    if found.strangers:
+        console.print(f"not made by qdpg: {', '.join(found.strangers)}", soft_wrap=True)
+    if not found.different:
+        console.print(f"all {found.elites} elites replay exactly: fitness and behaviour equal the stored ones.")
+        return code
+    cells = [each["cell"] for each in found.different]
+    console.print(f"{len(cells)} of {found.elites} elites do not replay exactly (cells {cells}).")
+    if changed := differences(run.manifest, describe_software()):
         console.print(f"versions or machine differ: {'; '.join(changed)}")
-    return 1
+    return code

@@ -21,7 +21,13 @@ HOLD = 5  # steps for which a random action is kept, so that episodes get somewh
 
 
 def check_task(task: Task) -> list[str]:
-    """Return the problems of `task`, each a sentence that says what is wrong and what to do; none if it is fine."""
+    """Return the problems of `task`, each a sentence that says what is wrong and what to do; none if it is fine.
+
+    Examples:
+        >>> import qdpg
+        >>> qdpg.check_task(qdpg.make_task("point-maze"))
+        []
+    """
     families = (JaxTask, MujocoTask, GymnasiumTask)
     if not isinstance(task, families):
         names = " or ".join(family.__name__ for family in families)
@@ -217,7 +223,7 @@ class _JaxStage:
 def _check_structure(task: JaxTask, spec: TaskSpec) -> Iterator[str]:
     """Compiled loops need a state that keeps its structure."""
     before = jax.eval_shape(task.reset, jax.random.key(0))
-    after, _, ended = jax.eval_shape(task.step, before, jax.ShapeDtypeStruct((spec.action_size,), np.float32))
+    after, _, ended = jax.eval_shape(task.step, before, jax.ShapeDtypeStruct((spec.action_size,), np.float32))  # type: ignore[no-untyped-call]
     if _outline(before) != _outline(after):
         yield "step returns a state of another structure, shape or type than reset; make the two alike."
     if ended.shape != () or ended.dtype != np.bool_:
@@ -268,7 +274,7 @@ def _check_rows(task: MujocoTask) -> Iterator[str]:
     }
     for name, method in methods.items():
         together = np.asarray(_call(name, method, Physics(*rows)))  # type: ignore[arg-type]
-        one_by_one = np.concatenate([np.atleast_1d(method(physics)) for physics in alone])
+        one_by_one = np.concatenate([np.atleast_1d(method(physics)) for physics in alone])  # type: ignore[no-untyped-call]
         if not np.array_equal(together, one_by_one, equal_nan=True):
             yield (
                 f"{name} gives other results for several simulations than one by one; compute it row by row, and from "
