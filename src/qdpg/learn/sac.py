@@ -109,7 +109,7 @@ def improve(
     def step(i: jax.Array, carry: tuple[Agent, Discriminator | None]) -> tuple[Agent, Discriminator | None]:
         agent, discriminator = carry
         batch, draws, discriminator = _draw(
-            agent, discriminator, replay, reward_scale, words, first + i, scaling, settings
+            agent, discriminator, replay, reward_scale, words, first + i, settings, scaling
         )
         return update(agent, batch, draws, settings), discriminator
 
@@ -123,8 +123,8 @@ def _draw(
     reward_scale: jax.Array,
     words: jax.Array,
     step: jax.Array,
-    scaling: Scaling | None,
     settings: SACSettings,
+    scaling: Scaling | None = None,
 ) -> tuple[Batch, tuple[jax.Array, jax.Array], Discriminator | None]:
     """The minibatch [B] of one step, two normal draws [B, A], and the discriminator after that minibatch."""
     actions = agent.actor.sizes[-1] // 2

@@ -90,7 +90,7 @@ class Run:
         >>> int(run.metrics()["cells"][-1]) == len(run.elites)
         True
         >>> sorted(run.episodes().to_pandas().columns)[:3]
-        ['fitness', 'generation', 'last_reward']
+        ['emitter', 'fitness', 'generation']
         >>> run = run.resume(steps=24_000)
         >>> int(run.metrics()["steps"][-1])
         24000
