@@ -214,10 +214,12 @@ def test_a_tutorial_is_its_script(name):
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "qd_pg_step_by_step")) for name in tutorials.NAMES]
 )
-def test_a_tutorial_runs_to_its_end(name, reader):
+def test_a_tutorial_runs_to_its_end(name, tmp_path, monkeypatch):
     import matplotlib as mpl
 
     mpl.use("agg")
+    monkeypatch.chdir(tmp_path)  # not where readers of other pages have trained
+    monkeypatch.syspath_prepend(str(tmp_path))
     cells = tutorials.split(cut((tutorials.SCRIPTS / f"{name}.py").read_text(), name))
     shown = [seen for seen in tutorials.play(cells, name) if seen is not None]
     printed = "\n".join(seen.printed for seen in shown)

@@ -76,7 +76,7 @@ def test_archives_of_one_two_and_three_dimensions_and_tessellations(tmp_path, de
     assert found.index.tolist() == sorted(elites.cells_index.tolist())
     assert elites.cells_index[found.rows].tolist() == found.index.tolist()
     assert (found.sizes > 0).all()
-    assert (found.centres >= frame.low - 1e-9).all()
+    assert (found.centres + found.sizes >= frame.low - 1e-9).all()  # tiles lie under what walks on them
     assert (found.centres <= frame.high + frame.width).all()
     assert cell_index(elites, elites.behaviours).tolist() == elites.cells_index.tolist()
     inside = np.abs(frame.place(elites.behaviours) - found.centres[np.argsort(found.rows)])[:, : len(descriptor)]
