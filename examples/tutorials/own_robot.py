@@ -109,5 +109,5 @@ print("first commands, left and right:", policy.act(observation).round(2))
 #   ([which algorithm](../choosing.md)).
 # - Nothing is learned? [When it does not learn](../not-learning.md) goes through the causes, the cheapest first.
 # - Another descriptor gives another collection: how long each wheel turned, how fast it was, where it was after a
-#   second. [Which state descriptor](../choosing.md#which-state-descriptor) has advice.
+#   second. [Which descriptors](../choosing.md#which-descriptors-ψ-and-ξ) has advice.
 # - A policy on the real robot: `qdpg export runs/rover --to onnx --near 1.3,0` ([taking elites away](../export.md)).
