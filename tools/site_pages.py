@@ -85,7 +85,8 @@ def settings_page() -> str:
     parts = [
         "# Settings of every algorithm\n\nMade from the code. Values are those of the preset `tuned`; *other* is a "
         "task that no preset names and that has two descriptors. `qdpg settings ALGORITHM --task TASK` prints the same "
-        "with sources, also for the preset `paper`. [How to change them](../settings.md).\n"
+        "with sources, also for the preset `paper`. [How to change them](../settings.md). [What ψ, ξ, 𝔸 and the words "
+        "mean](../glossary.md). To find a setting by its name, use the search of the site or of your browser.\n"
     ]
     for name, entry in ALGORITHMS.items():
         parts.append(f"## {name}\n\n{entry.title}.\n\n{_table(name)}\n")

@@ -24,8 +24,8 @@ class VisitedSettings:
     Attributes:
         visited_size: How many states 𝔸 holds at most; the oldest leave first (Table 3).
         visited_threshold: How far a state must lie from those that were visited before to enter 𝔸: its mean distance to
-            its `neighbours` there must exceed this share of the mean range of the descriptors. Table 3 has it in the
-            units of ψ, and so has the preset `paper` on its tasks.
+            its `neighbours` there must exceed this share of the mean range of the descriptors. Larger: fewer states,
+            farther apart. Table 3 has it in the units of ψ; the preset `paper` has the same distances as shares.
         neighbours: K: the novelty of a state is its mean distance to so many nearest states in 𝔸 (Table 3).
     """
 
