@@ -53,7 +53,7 @@ def cli_page() -> str:
     parts = ["# Command line\n\nMade from the code: what `qdpg COMMAND --help` prints.\n"]
     parts.append(_EXITS)
     for command in app._subcommands:  # tyro has no public list of them
-        parts.append(f"## qdpg {command}\n\n```text\n{_help(command)}\n```\n")
+        parts.append(f"## qdpg {command}\n\n```output\n{_help(command)}\n```\n")
     return "\n".join(parts)
 
 
@@ -68,9 +68,9 @@ _EXITS = """| exit code | meaning |
 
 
 def _help(command: str) -> str:
-    """What `--help` prints, 100 columns wide and without colours."""
+    """What `--help` prints, without colours and no wider than a page of the site."""
     printed, before = io.StringIO(), dict(os.environ)
-    os.environ.update(COLUMNS="100", NO_COLOR="1")
+    os.environ.update(COLUMNS="90", NO_COLOR="1")
     try:
         with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
             app.cli(prog="qdpg", args=[command, "--help"])
@@ -144,7 +144,7 @@ def _join(values: dict[str, str]) -> str:
     """One value if all tasks have the same, or else one line for each."""
     if len(set(values.values())) == 1:
         return f"`{values['other']}`"
-    return "<br>".join(f"{task} `{value}`" for task, value in values.items())
+    return "<br>".join(f'<span class="value">{task} `{value}`</span>' for task, value in values.items())
 
 
 def _row(cells: list[str]) -> str:
