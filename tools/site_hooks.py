@@ -15,7 +15,15 @@ ROOT = Path(__file__).parents[1]
 TEXTS = ("CONTRIBUTING.md", "HISTORY.md", "SECURITY.md")  # become pages under project/
 CODE = ("examples", "benchmarks")  # can be linked to; copied to project/ as they are
 # How much a page counts in the search: words and settings more than others, logs and signatures less.
-BOOST = {"glossary": 3, "from-code/settings": 2, "from-code/python": 0.4, "research/": 0.3, "results/": 0.5, "project/": 0.3, "fidelity": 0.5}
+BOOST = {
+    "glossary": 3,
+    "from-code/settings": 2,
+    "from-code/python": 0.4,
+    "research/": 0.3,
+    "results/": 0.5,
+    "project/": 0.3,
+    "fidelity": 0.5,
+}
 _LINK = re.compile(r"(\]\()([^)\s#]+)(#[^)\s]*)?(\))")
 
 
