@@ -11,7 +11,16 @@ from websockets.sync.client import connect
 
 from qdpg.errors import UserError
 from qdpg.explorer.app import Explorer
-from qdpg.explorer.guard import COOKIE, check_address, is_local, make_token, refuse, start_server
+from qdpg.explorer.guard import (
+    COOKIE,
+    check_address,
+    check_host,
+    is_local,
+    make_token,
+    name_for_browsers,
+    refuse,
+    start_server,
+)
 from watchable import make_run
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of viser and what it imports
@@ -93,6 +102,33 @@ def test_a_token_is_needed_elsewhere_only():
     assert make_token("127.0.0.1") is None
     assert len(make_token("0.0.0.0") or "") >= 32
     assert make_token("0.0.0.0") != make_token("0.0.0.0")
+
+
+def test_hosts_that_are_none_are_refused():
+    for host in ("127.0.0.1", "::1", "0.0.0.0", "::", "localhost", "robot-7.example"):
+        check_host(host)
+    for host in ("", " ", "a b", "http://x", "x/y", "[::1]", "x?y", "me@x"):
+        with pytest.raises(UserError, match="neither a name nor an address"):
+            check_host(host)
+
+
+def test_addresses_that_browsers_understand():
+    assert name_for_browsers("127.0.0.1") == "127.0.0.1"
+    assert name_for_browsers("::1") == "[::1]"
+    assert name_for_browsers("0.0.0.0") == name_for_browsers("::") == socket.gethostname()
+
+
+def test_it_listens_on_the_newer_kind_of_address_too():
+    try:
+        server = start_server("::1", 0, None)
+    except UserError as error:
+        pytest.skip(f"this machine has no IPv6: {error}")
+    try:
+        with socket.create_connection(("::1", server.get_port()), timeout=20) as line:
+            line.sendall(f"GET / HTTP/1.1\r\nHost: [::1]:{server.get_port()}\r\n\r\n".encode())
+            assert line.recv(12) == b"HTTP/1.1 200"
+    finally:
+        server.stop()
 
 
 def test_a_server_with_a_token_wants_it(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import time
 
@@ -11,7 +12,7 @@ import pytest
 from safetensors.numpy import load_file
 
 from processes import Started, qdpg
-from qdpg import compare, load_run
+from qdpg import compare, load_run, train
 from qdpg.errors import UserError
 from qdpg.runs.logs import read_csv
 
@@ -133,6 +134,20 @@ def test_killed_and_interrupted_equals_left_alone(tmp_path):
     assert again.finished == again.runs
     after = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file() and path.parent != out}
     assert before == after  # finished runs are left alone
+
+
+def test_a_run_in_the_place_of_another_is_refused(tmp_path):
+    out = tmp_path / "out"
+    first, second = compare(out, **CHEAP, seeds=2, quiet=True).runs
+    first.rename(tmp_path / "aside")
+    second.rename(first)
+    with pytest.raises(UserError, match="was begun with seed 1, not 0; move it away"):
+        compare(out, quiet=True)
+    shutil.rmtree(first)
+    small = {name: value for name, value in SETTINGS.items() if not name.startswith("task.")}
+    train("point-maze", "map-elites", 500, out=first, task_options={"horizon": 41}, **small)
+    with pytest.raises(UserError, match=r"was begun with task options {'horizon': 41}, not {'horizon': 40}"):
+        compare(out, quiet=True)
 
 
 def test_failed_runs_are_recorded_and_the_rest_goes_on(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import webbrowser
 from collections.abc import Sequence
@@ -12,9 +13,11 @@ from qdpg.cli.export import elite_progress
 from qdpg.compiled import cache_compiled_programs
 from qdpg.errors import UserError
 from qdpg.explorer.app import Explorer, load_runs
-from qdpg.explorer.guard import make_token, start_server
+from qdpg.explorer.guard import check_host, make_token, name_for_browsers, start_server
 from qdpg.explorer.page import write_page
 from qdpg.ranges import Range
+from qdpg.runs.ties import find_damaged_logs
+from qdpg.terminal import printable
 
 
 def run(
@@ -22,11 +25,16 @@ def run(
 ) -> int:
     """Serve the explorer until Ctrl-C, or write the page; 0."""
     Range(0, 65535).check(port, "--port")
+    check_host(host)
     cache_compiled_programs()
+    if to is not None and len(paths) > 1:
+        raise UserError("a page shows one run; give only one with --to.")
+    if to is not None and (to.is_dir() or not to.name):
+        raise UserError(f"--to {to} is a directory; name the file, such as --to {to / 'page.html'}.")
     runs = load_runs(paths, trust)
+    for problem in (problem for run in runs for problem in find_damaged_logs(run.path, run.ties)):
+        print(f"qdpg: {printable(problem)} What training was like is not shown.", file=sys.stderr, flush=True)
     if to is not None:
-        if len(runs) > 1:
-            raise UserError("a page shows one run; give only one with --to.")
         with elite_progress(as_json=False, quiet=quiet) as show:
             write_page(runs[0], to, show())
         if not quiet:
@@ -34,7 +42,8 @@ def run(
         return 0
     token = make_token(host)
     explorer = Explorer(start_server(host, port, token), runs)
-    address = f"http://{host}:{explorer.server.get_port()}/" + ("" if token is None else f"?token={token}")
+    address = f"http://{name_for_browsers(host)}:{explorer.server.get_port()}/"
+    address += "" if token is None else f"?token={token}"
     if not quiet:
         print(f"{address}   (Ctrl-C ends it)", flush=True)
     if open_browser:

@@ -22,6 +22,7 @@ from qdpg.exports.choose import cell_of, choose
 from qdpg.exports.episode import Episode, play_fresh, play_stored, seconds_per_step
 from qdpg.report.words import number, plural
 from qdpg.runs.run import Run, load_run
+from qdpg.runs.ties import find_damaged_logs
 
 STORED, FRESH = "stored, exactly", "fresh start"
 _TICK, _REST = 1 / 30, 0.2  # seconds between two looks at the clock while something moves, and while nothing does
@@ -84,6 +85,8 @@ class Explorer:
             self.controls = Controls(self)
             self.paint_anew()
             self.select(int(choose(self.elites)[0]))
+            if problems := find_damaged_logs(run.path, run.ties):
+                self.controls.say(" ".join(problems) + " What training was like is not shown.")
 
     def _read(self) -> None:
         self.history = read_history(self.run, self.elites)

@@ -34,6 +34,29 @@ def is_local(host: str) -> bool:
         return False
 
 
+def check_host(host: str) -> None:
+    """Refuse what is no host.
+
+    Raises:
+        UserError: It is empty, which would mean every address of this machine, or holds what a host cannot.
+    """
+    if not host or any(letter.isspace() or letter in "/?#@[]" for letter in host):
+        raise UserError(
+            f"--host {host!r} is neither a name nor an address; give one such as 127.0.0.1, ::1 or 0.0.0.0."
+        )
+
+
+def name_for_browsers(host: str) -> str:
+    """What stands for `host` in an address: this machine's own name where it listens on all its addresses."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if address.is_unspecified:
+        return socket.gethostname()
+    return f"[{host}]" if address.version == 6 else host
+
+
 def make_token(host: str) -> str | None:
     """A token for a server that others can reach, or None."""
     return None if is_local(host) else secrets.token_urlsafe(24)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +22,8 @@ from qdpg.matrix.record import Failure, Failures, read_matrix, write_matrix
 from qdpg.matrix.work import Work
 from qdpg.ranges import check_seconds
 from qdpg.report.words import plural
-from qdpg.runs.files import check_inside, lock_directory, make_directory, read_json
+from qdpg.runs.config import read_config
+from qdpg.runs.files import check_inside, lock_directory, make_directory
 from qdpg.runs.run import NOT_OURS
 from qdpg.runs.signals import signals_to
 from qdpg.tasks.registry import foreign_code
@@ -122,6 +124,8 @@ def compare(
     if unknown and not trust:
         raise UntrustedError(f"{out} would import {unknown[0]}; if you know this code and trust it, add --trust.")
     planned = matrix.plan(out)
+    for run in planned:
+        _check_begun(run)
     options = ["--checkpoint-seconds", str(checkpoint_seconds), "--evaluate-seconds", str(evaluate_seconds)]
     options += ["--trust"] if foreign else []
     with _crews(find_engine(engine), jobs, threads, options) as make_crew:
@@ -189,9 +193,30 @@ def _greet(overview: Overview, planned: list[PlannedRun], todo: list[PlannedRun]
         )
 
 
+def _check_begun(run: PlannedRun) -> None:
+    """Refuse a run that is in the place of another.
+
+    Raises:
+        UserError: It is of another task, algorithm or seed, or its task has other options.
+    """
+    found, wanted = _begun(run), json.loads(json.dumps(dataclasses.asdict(run.config)))
+    for name in ("task", "algorithm", "seed", "task_options") if found else ():
+        if found.get(name) != wanted[name]:
+            what = name.replace("_", " ")
+            raise UserError(
+                f"{run.path} was begun with {what} {found.get(name)!r:.60}, not {wanted[name]!r:.60}; "
+                "move it away to train it anew, or choose another --out."
+            )
+
+
 def _has_other_settings(run: PlannedRun) -> bool:
+    found = _begun(run)
+    return bool(found) and found["config"] != json.loads(json.dumps(run.config.config))
+
+
+def _begun(run: PlannedRun) -> dict[str, Any]:
+    """What a run was begun with; empty if there is none, or it cannot be read: its process will say why."""
     try:
-        found = read_json(run.path / "config.json")["config"]
-    except (OSError, UserError, KeyError):  # its process will say what is wrong with it
-        return False
-    return bool(found != json.loads(json.dumps(run.config.config)))
+        return read_config(run.path / "config.json")[0]
+    except (OSError, UserError, KeyError):
+        return {}

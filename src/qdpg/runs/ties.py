@@ -72,14 +72,20 @@ def _of_checkpoints(run: Path) -> list[dict[str, str]]:
     return [elites for elites in found if elites]
 
 
-def find_problems(run: Path, ties: Ties | None) -> list[str]:
-    """Everything in a run that is damaged, missing or of another run, in words."""
+def find_damaged_logs(run: Path, ties: Ties | None) -> list[str]:
+    """What is wrong with the logs of a run, in words: those that are missing, damaged or of another run."""
     problems: list[str] = []
     for name, written in (ties.logs if ties is not None else {}).items():
         try:
             written.check(run / f"{name}.csv")
         except UserError as error:
             problems.append(str(error))
+    return problems
+
+
+def find_problems(run: Path, ties: Ties | None) -> list[str]:
+    """Everything in a run that is damaged, missing or of another run, in words."""
+    problems = find_damaged_logs(run, ties)
     try:
         check_elites(run, ties)
     except UserError as error:
