@@ -119,3 +119,14 @@ def test_an_import_from_above_is_found(file, line):
 )
 def test_an_import_from_below_is_fine(file, line):
     assert not list(offences(SOURCE / file, line))
+
+
+def test_algorithms_and_emitters_are_short():
+    """QD-PG is read beside Algorithm 1 of the paper, in one go."""
+    lengths = {
+        path: len(path.read_text().splitlines())
+        for room in ("algorithms", "emitters")
+        for path in (SOURCE / room).glob("*.py")
+    }
+    assert max(lengths.values()) <= 250
+    assert lengths[SOURCE / "algorithms" / "qd_pg.py"] <= 150

@@ -24,6 +24,7 @@ from qdpg.learn.climbing import Stopped
 from qdpg.learn.networks import apply_mlp, flatten_population, take_policies
 from qdpg.learn.td3 import TD3Settings, draw_target_noise
 from qdpg.learn.transitions import CONTINUES, NOVELTY, REWARD, Batch, draw_slots
+from qdpg.memory.reevaluated import ArchiveSettings
 from qdpg.memory.visited import Visited
 from qdpg.play.player import make_player
 from qdpg.tasks.ant_trap import AntTrap
@@ -323,7 +324,8 @@ def test_with_a_roll_in_greedy_actors_explore_where_elites_have_been():
 
 
 def test_policies_for_quality_and_varied_ones_start_as_their_parents_did():
-    config = replace(SMALL, population=7, iso_line=IsoLineShare(share=2 / 7), parents_start=True, initial_policies=20)
+    config = replace(SMALL, population=7, iso_line=IsoLineShare(share=2 / 7), initial_policies=20)
+    config = replace(config, archive=ArchiveSettings(parents_start=True))
     algorithm = make_small(config)
     advance(algorithm)
     seeds, stored = algorithm.ask().candidates.seeds, set(algorithm.elites.data()["seed"].tolist())

@@ -11,6 +11,7 @@ from qdpg.algorithms.registry import ALGORITHMS, config_from_json, config_to_jso
 from qdpg.emitters.iso_line import IsoLineShare
 from qdpg.emitters.objective import Objective
 from qdpg.errors import UserError
+from qdpg.memory.reevaluated import ArchiveSettings
 from qdpg.memory.visited import make_visited
 from qdpg.tasks.registry import make_task
 
@@ -149,3 +150,15 @@ def test_every_number_has_a_range_that_is_checked(name):
 def test_settings_that_do_nothing_are_fine_as_long_as_nobody_asks_for_them():
     config = make_config("qd-pg", "paper", "point-maze", {"diversity.action_bound": 1.0, "noise_correlation": 0.0})
     assert asdict(config) == asdict(preset("paper", "point-maze"))
+
+
+def test_there_are_few_enough_settings_to_be_read():
+    assert len(fields(type(preset("paper", "point-maze")))) <= 30
+
+
+def test_a_setting_that_has_moved_is_found_in_older_runs():
+    old = config_to_json(preset("tuned", "point-maze"))
+    old["archive"].pop("parents_start")
+    for judged in (True, False):
+        config = config_from_json("qd-pg", old | {"parents_start": judged})
+        assert config == replace(preset("tuned", "point-maze"), archive=ArchiveSettings(parents_start=judged))

@@ -16,7 +16,7 @@ def test_settings_are_printed_as_set_takes_them(capsys):
         "hidden=64,32  (paper)",
         "batch_size=100  (tuned, instead of 256)",
         "archive.depth=2  (paper; does nothing, since archive.reevaluations is 0)",
-        "parents_start=true  (tuned, instead of false)",
+        "archive.parents_start=true  (tuned, instead of false)",
     ):
         assert line in lines
     assert lines[lines.index("neighbours=10  (paper)") + 1].strip().startswith("K: the novelty of a state is its mean")

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from small_emitters import make_elites
 
+from qdpg.emitters.emitter import find_starts
 from qdpg.emitters.iso_line import IsoLine, IsoLineSettings
 from qdpg.learn.networks import flatten_population
 from stage import EvenDraws
@@ -42,14 +43,11 @@ def test_parents_are_drawn_with_selection_pressure(pressure):
     assert (pressure > 1) == ((ranks < number / 2).mean() > 0.6)
 
 
-@pytest.mark.parametrize("parents_start", [False, True])
-def test_offspring_may_start_where_their_parent_did(parents_start):
-    elites = make_elites()
-    offspring = IsoLine(6, IsoLineSettings(), parents_start).select(elites, np.random.default_rng(1))
-    if parents_start:
-        np.testing.assert_array_equal(offspring.seeds, elites.data()["seed"][offspring.parents])
-    else:
-        assert offspring.seeds is None
+def test_offspring_may_start_where_their_parent_did():
+    elites, emitter = make_elites(), IsoLine(6, IsoLineSettings())
+    offspring = emitter.select(elites, np.random.default_rng(1))
+    expected = elites.data()["seed"][offspring.parents]
+    np.testing.assert_array_equal(find_starts(elites, emitter, offspring), expected)
 
 
 def test_what_was_selected_is_emitted_as_it_is():

@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from small_emitters import NETWORKS, SETTINGS, assert_same, differ, make_context, make_elites
 
+from qdpg.emitters.emitter import find_starts
 from qdpg.emitters.objective import GradientObjective, Objective
 from qdpg.emitters.policy_gradient import PolicyGradient
 from qdpg.learn.climbing import Stopped
@@ -102,10 +103,13 @@ def test_rates_may_be_spread():
 
 @pytest.mark.parametrize("greedy_steps", [0, 3])
 def test_copies_may_start_where_their_parent_did(greedy_steps):
-    offspring, selected = emit(make_emitter(greedy_steps=greedy_steps, parents_start=True))
+    emitter = make_emitter(greedy_steps=greedy_steps)
+    offspring, selected = emit(emitter)
     stored = ELITES.data()["seed"][selected.rows].tolist()
-    assert offspring.seeds.tolist() == ([-1] if greedy_steps else []) + stored  # a greedy actor has no parent
-    assert emit(make_emitter(greedy_steps=greedy_steps))[0].seeds.tolist() == [-1] * 3
+    expected = ([-1] if greedy_steps else []) + stored  # a greedy actor has no parent
+    assert find_starts(ELITES, emitter, offspring).tolist() == expected
+    emitter = make_emitter(greedy_steps=greedy_steps, rewards=(0.0, 1.0))  # who is to be different
+    assert find_starts(ELITES, emitter, offspring).tolist() == [-1] * 3
 
 
 @pytest.mark.parametrize(("first", "rows"), [(False, [0, 1, 2, 0]), (True, [0, 0, 0, 0])])

@@ -15,7 +15,7 @@ import numpy as np
 
 from qdpg.algorithms.algorithm import Clock, Counted, Generation
 from qdpg.algorithms.pieces import check_finite, draw_seeds, generation_key, pack_state, unpack_state
-from qdpg.emitters.emitter import Context, Emitter, Exploration, Offspring, inherit_fields
+from qdpg.emitters.emitter import Context, Emitter, Exploration, Offspring, find_starts, inherit_fields
 from qdpg.emitters.episodes import Episodes, make_episodes, roll_in
 from qdpg.emitters.learner import Networks
 from qdpg.emitters.reevaluation import Reevaluation
@@ -73,7 +73,7 @@ class ArchiveAlgorithm(Counted):
         self.clock = Clock()
         sizes = (self.spec.observation_size, *networks.policy_sizes[1:])
         template = init_mlp(jax.random.key(0), sizes, output=networks.output)
-        archive = getattr(config, "archive", ArchiveSettings())
+        self.archive_settings = archive = getattr(config, "archive", ArchiveSettings())
         again = round(archive.reevaluations * config.population)
         if archive.reevaluations and not again:
             raise UserError(
@@ -134,23 +134,22 @@ class ArchiveAlgorithm(Counted):
 
     def propose(self, offspring: list[Offspring | None], rng: np.random.Generator) -> Generation:
         """Make a generation of what the emitters made: candidates, and exploration episodes if there are any."""
-        explored = [
-            emitter.explore(made, rng)
-            for emitter, made in zip(self.emitters, offspring, strict=True)
-            if made is not None
-        ]
-        made = [each for each in offspring if each is not None]
+        pairs = [(emitter, each) for emitter, each in zip(self.emitters, offspring, strict=True) if each is not None]
+        made = [each for _, each in pairs]
+        exploring = [each for pair in pairs if (each := pair[0].explore(pair[1], rng)) is not None]
         learned = self._state.learners | {
             emitter.learner: each.learned
-            for emitter, each in zip(self.emitters, offspring, strict=True)
-            if each is not None and emitter.learner is not None and each.learned is not None
+            for emitter, each in pairs
+            if emitter.learner is not None and each.learned is not None
         }
-        policies, exploring = join_policies(*(each.policies for each in made)), [each for each in explored if each]
+        policies = join_policies(*(each.policies for each in made))
         self.check(learned, policies, *(each.policies for each in exploring))
         number = len(policies)
         seeds, rest = np.split(draw_seeds(rng, number + sum(len(each.policies) for each in exploring)), [number])
-        wanted = np.concatenate([np.full(len(e.parents), -1) if e.seeds is None else e.seeds for e in made])
-        candidates = make_episodes(policies, np.where(wanted < 0, seeds, wanted), self.candidate_noise)
+        if self.archive_settings.parents_start:
+            wanted = np.concatenate([find_starts(self.elites, *pair) for pair in pairs])
+            seeds = np.where(wanted < 0, seeds, wanted)
+        candidates = make_episodes(policies, seeds, self.candidate_noise)
         inherited = [inherit_fields(self.elites, each) for each in made]
         fields = {name: np.concatenate([each[name] for each in inherited]) for name in self.elites.extra_fields}
         makers = [np.full(len(each.parents), i + 1) for i, each in enumerate(offspring) if each is not None]

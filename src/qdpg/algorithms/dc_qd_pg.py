@@ -18,7 +18,7 @@ import numpy as np
 from qdpg.algorithms.algorithm import Family, Footprint, Generation
 from qdpg.algorithms.archive import never
 from qdpg.algorithms.dc_qd_pg_settings import Config, check_directions, find_idle_directions, preset
-from qdpg.algorithms.pieces import draw_seeds, engine_settings
+from qdpg.algorithms.pieces import climbing_settings, draw_seeds
 from qdpg.algorithms.qd_pg import QDPG
 from qdpg.algorithms.qd_pg_checks import networks_footprint
 from qdpg.emitters.direction_field import DirectionField
@@ -32,7 +32,6 @@ from qdpg.emitters.learner import Networks
 from qdpg.emitters.policy_gradient import PolicyGradient
 from qdpg.learn.directions import Movement, RandomDirections, Ranges
 from qdpg.learn.networks import take_policies
-from qdpg.learn.td3 import TD3Settings
 from qdpg.learn.transitions import Transitions
 from qdpg.memory.storing import stratify
 from qdpg.play.rollouts import Rollouts, find_settled
@@ -65,16 +64,14 @@ def make_emitters(networks: Networks, fields: DirectionFields, config: Config) -
             scaling, unit = networks.scaling, config.unit_directions
             return RandomDirections(transitions, weights(), scaling, ranges, of_mean, unit, turn)
 
-        settings = engine_settings(
-            TD3Settings, config, discount=diversity.discount, action_bound=diversity.action_bound
-        )
+        settings = climbing_settings(config, diversity)
         number, steps = config.direction_gradients, config.greedy_steps
         emitters = [
             DirectionField("diversity", config.direction_fields, fields, settings, minibatches, diversity),
             DirectionGradient("diversity", diversity, weights, number, networks, settings, steps, ranges),
         ]
     quality = config.quality
-    settings = engine_settings(TD3Settings, config, discount=quality.discount, action_bound=quality.action_bound)
+    settings = climbing_settings(config, quality)
     size = config.population - varied - config.direction_fields - config.direction_gradients
     steps, rewards = config.greedy_steps, (1.0, 0.0)
     climbing = PolicyGradient(

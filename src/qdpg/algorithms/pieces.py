@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from qdpg.algorithms.algorithm import Footprint, arrays_to_tree, tree_to_arrays, with_prefix, without_prefix
+from qdpg.emitters.objective import GradientObjective
 from qdpg.errors import DivergedError
 from qdpg.learn.networks import MLP, count_parameters, flatten_population
 from qdpg.learn.td3 import TD3Settings
@@ -45,6 +46,11 @@ def engine_settings(kind: type[T], config: Any, **changes: Any) -> T:
     known = {field.name for field in dataclasses.fields(config)}
     shared = {f.name: getattr(config, f.name) for f in dataclasses.fields(kind) if f.name in known}  # type: ignore[arg-type]
     return kind(**(shared | changes))
+
+
+def climbing_settings(config: Any, objective: GradientObjective) -> TD3Settings:
+    """TD3's part of an algorithm's settings, for policies that climb this objective."""
+    return td3_settings(config, discount=objective.discount, action_bound=objective.action_bound)
 
 
 def check_finite(generation: int, population: MLP, critics: dict[str, Any]) -> None:

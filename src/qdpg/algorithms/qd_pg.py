@@ -13,7 +13,7 @@ import numpy as np
 
 from qdpg.algorithms.algorithm import Family, Generation
 from qdpg.algorithms.archive import ArchiveAlgorithm, never
-from qdpg.algorithms.pieces import engine_settings
+from qdpg.algorithms.pieces import climbing_settings
 from qdpg.algorithms.qd_pg_checks import check_settings, find_idle, footprint
 from qdpg.algorithms.qd_pg_presets import preset
 from qdpg.algorithms.qd_pg_settings import CONFIGS, SharedSettings, novelty_objective, quality_objective
@@ -21,7 +21,6 @@ from qdpg.emitters.emitter import Emitter
 from qdpg.emitters.iso_line import IsoLine
 from qdpg.emitters.learner import Networks
 from qdpg.emitters.policy_gradient import PolicyGradient
-from qdpg.learn.td3 import TD3Settings
 from qdpg.learn.transitions import NOVELTY
 from qdpg.memory.compatibility import episode_novelty
 from qdpg.memory.replay import Replay
@@ -41,15 +40,10 @@ def make_emitters(networks: Networks, config: SharedSettings) -> list[Emitter]:
     shares = [len(share) for share in np.array_split(np.arange(config.population - varied), len(objectives))][::-1]
     emitters: list[Emitter] = []
     for (name, objective), size in zip(objectives.items(), shares, strict=True):
-        numbers = {"discount": objective.discount, "action_bound": objective.action_bound}
-        options: dict[str, Any] = {
-            "greedy_steps": config.greedy_steps,
-            "parents_start": config.parents_start and name != "diversity",
-            "explore_with_first": config.roll_in_steps > 0,
-        }
-        settings = engine_settings(TD3Settings, config, **numbers)
+        options: dict[str, Any] = {"greedy_steps": config.greedy_steps, "explore_with_first": config.roll_in_steps > 0}
+        settings = climbing_settings(config, objective)
         emitters.append(PolicyGradient(name, objective, REWARDS[name], size, networks, settings, **options))
-    return [*emitters, IsoLine(varied, config.iso_line, config.parents_start)] if varied else emitters
+    return [*emitters, IsoLine(varied, config.iso_line)] if varied else emitters
 
 
 class QDPG(ArchiveAlgorithm):
@@ -74,9 +68,8 @@ class QDPG(ArchiveAlgorithm):
     def _start(self, networks: Networks, config: Any, *others: Any) -> None:
         """Make the memories; `others` are handed on to `ArchiveAlgorithm`."""
         super().__init__(networks, config, *others)
-        spec = networks.spec
-        self.visited: Visited | None = make_visited(spec, config) if hasattr(config, "visited_size") else None
-        self.replay = Replay(config.replay_size, len(networks.scale), spec.action_size, spec.descriptor_size)
+        self.visited: Visited | None = make_visited(self.spec, config) if hasattr(config, "visited_size") else None
+        self.replay = Replay(config.replay_size, len(networks.scale), self.spec.action_size, self.spec.descriptor_size)
         self.noise_correlation, self.roll_in_steps = config.noise_correlation, config.roll_in_steps
         self.paid = quality_objective(config)
 

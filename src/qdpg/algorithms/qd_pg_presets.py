@@ -8,6 +8,7 @@ from typing import Any
 from qdpg.algorithms.qd_pg_settings import CONFIGS, SPAN, Config
 from qdpg.emitters.iso_line import IsoLineShare
 from qdpg.emitters.objective import Objective
+from qdpg.memory.reevaluated import ArchiveSettings
 
 
 def preset(name: str, task: str, algorithm: str = "qd-pg") -> Any:
@@ -59,7 +60,7 @@ def tune_point_maze(config: Config) -> Config:
         output="linear",
         population=8,
         iso_line=IsoLineShare(share=0.5, iso_sigma=0.01, line_sigma=0.0, selection_pressure=5.0),
-        parents_start=True,
+        archive=ArchiveSettings(parents_start=True),
         noise_correlation=0.9,
         initial_policies=20,
         replay_size=250_000,

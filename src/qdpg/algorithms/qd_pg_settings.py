@@ -70,8 +70,6 @@ class SharedSettings(TD3Options):
         archive: Whether elites must last.
         iso_line: Iso+line variation beside the policy gradients.
         initial_policies: Random policies to start from; 0 means one population.
-        parents_start: Whether policies improved for quality, and iso+line offspring, are judged by an episode from the
-            start that their parent was stored for, so that a lucky start does not make an elite unbeatable.
         greedy_steps: If not 0, the critics of each objective are trained by a greedy actor of their own, which lives on
             from generation to generation and is played as one of the population, as in PGA-ME; the other offspring then
             climb frozen critics for so many steps. 0 in the paper: the offspring train the critics.
@@ -91,7 +89,6 @@ class SharedSettings(TD3Options):
     archive: ArchiveSettings = field(default_factory=ArchiveSettings)
     iso_line: IsoLineShare = field(default_factory=IsoLineShare)
     initial_policies: CountOrNone = 0
-    parents_start: bool = False
     greedy_steps: CountOrNone = 0
 
 

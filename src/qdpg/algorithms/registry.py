@@ -164,7 +164,11 @@ def footprint(name: str, spec: TaskSpec, config: Any) -> Footprint:
 
 def config_from_json(algorithm: str, data: Mapping[str, Any]) -> Any:
     """Return the settings that a run wrote down."""
-    return replace_options(find_family(algorithm).config(), data, f"algorithm {algorithm!r}")
+    start, data = find_family(algorithm).config(), dict(data)
+    if "parents_start" in data and not hasattr(start, "parents_start") and hasattr(start, "archive"):
+        moved = {"parents_start": data.pop("parents_start")}  # its name until version 0.2
+        data["archive"] = dict(data.get("archive", {})) | moved
+    return replace_options(start, data, f"algorithm {algorithm!r}")
 
 
 def config_to_json(config: Any) -> dict[str, Any]:

@@ -26,7 +26,6 @@ class Offspring(NamedTuple):
     policies: MLP  # n stacked, as they are played
     parents: np.ndarray  # [n] int, rows of `Elites.data()` that they come from; -1 for none
     extra_fields: Mapping[str, np.ndarray] = {}
-    seeds: np.ndarray | None = None  # [n] int64, reset seeds that they are to start from; None draws them
     entries: np.ndarray | None = None  # [n] of `ReevaluatedElites` that they are; None: all are new
     learned: Any = None  # what the emitter's learner has become; state in `tell`, and not before
 
@@ -54,9 +53,12 @@ class Emitter(ABC):
     Attributes:
         learner: The name of what it learns with, or None. Emitters that name the same one share it: they emit one after
             another, each with what the one before it learned.
+        keeps_start: Whether its offspring may be judged from the start that their parent was stored for: they are to be
+            better there, not different.
     """
 
     learner: str | None = None
+    keeps_start: bool = False
 
     @property
     def label(self) -> str:
@@ -79,6 +81,12 @@ class Emitter(ABC):
     def explore(self, offspring: Offspring, rng: np.random.Generator) -> Exploration | None:
         """Policies for exploration episodes beside these offspring; None if there are none."""
         return None
+
+
+def find_starts(elites: Elites, emitter: Emitter, offspring: Offspring) -> np.ndarray:
+    """The starts that the parents of offspring were stored for, [n] reset seeds; -1 where there is none to keep."""
+    parents = offspring.parents
+    return np.where((parents < 0) | (not emitter.keeps_start), -1, elites.data()["seed"][parents])
 
 
 def inherit_fields(elites: Elites, offspring: Offspring) -> dict[str, np.ndarray]:

@@ -44,22 +44,23 @@ class IsoLineShare(IsoLineSettings):
 class IsoLine(Emitter):
     """Offspring x + σ₁·N(0, I) + σ₂·N(0, 1)·(y − x) of two elites x and y."""
 
-    def __init__(self, size: int, settings: IsoLineSettings, parents_start: bool = False) -> None:
+    keeps_start = True
+
+    def __init__(self, size: int, settings: IsoLineSettings) -> None:
         """Remember how to vary.
 
         Args:
             size: Offspring per generation.
             settings: How far.
-            parents_start: Whether offspring play from the start that their parent was stored for.
         """
-        self.size, self.settings, self.parents_start = size, settings, parents_start
+        self.size, self.settings = size, settings
 
     def select(self, elites: Elites, rng: np.random.Generator) -> Offspring:
         """Draw pairs of elites, and vary them."""
         rows = elites.draw(rng, self.size, self.settings.selection_pressure)
         pairs = elites.policies(rows), elites.sample(rng, self.size)
         policies = iso_line(*pairs, rng, self.settings.iso_sigma, self.settings.line_sigma)
-        return Offspring(policies, rows, seeds=elites.data()["seed"][rows] if self.parents_start else None)
+        return Offspring(policies, rows)
 
     def emit(self, selected: Offspring, context: Context) -> Offspring:
         """They are ready."""

@@ -22,7 +22,6 @@ class Selected(NamedTuple):
 
     rows: np.ndarray  # [n] rows of `Elites.data()`
     actors: Actors  # their copies, ready to be improved
-    seeds: np.ndarray  # [n] the starts that they were stored for
 
 
 class PolicyGradient(Emitter):
@@ -44,7 +43,6 @@ class PolicyGradient(Emitter):
         *,
         greedy_steps: int = 0,
         offspring_rate: float | None = None,
-        parents_start: bool = False,
         explore_with_first: bool = False,
     ) -> None:
         """Remember what to climb.
@@ -58,7 +56,6 @@ class PolicyGradient(Emitter):
             settings: Of the update; discount and bound of actions are the objective's.
             greedy_steps: Gradient steps of each copy where there is a greedy actor; 0 means that there is none.
             offspring_rate: Learning rate of the copies, if it is another than the greedy actor's.
-            parents_start: Whether copies play from the start that their parent was stored for.
             explore_with_first: Whether exploration episodes are played by the first of the offspring only, which is the
                 greedy actor if there is one; otherwise by all in turn.
         """
@@ -70,7 +67,7 @@ class PolicyGradient(Emitter):
             settings,
         )
         self.rewards = rewards
-        self.greedy_steps, self.parents_start = greedy_steps, parents_start
+        self.greedy_steps, self.keeps_start = greedy_steps, rewards[0] > 0
         self.offspring_rate = settings.actor_rate if offspring_rate is None else offspring_rate
         self.explore_with_first = explore_with_first
         # The environment's reward is shaped when it is stored; novelty changes, and is shaped in each minibatch.
@@ -86,7 +83,7 @@ class PolicyGradient(Emitter):
         rows = elites.draw(rng, number, self.objective.selection_pressure)
         rates = draw_rates(self.objective, self.offspring_rate, number, rng)
         copies = init_actors(self.networks.for_learning(elites.policies(rows)), self.settings, rates)
-        return Selected(rows, copies, elites.data()["seed"][rows])
+        return Selected(rows, copies)
 
     def emit(self, selected: Selected, context: Context) -> Offspring:
         """Improve the copies and train the critics."""
@@ -110,10 +107,7 @@ class PolicyGradient(Emitter):
                 critics, steps = learner.critics, self.greedy_steps
                 actors = climb_frozen(selected.actors, critics, minibatches, context, steps, self.settings)
                 policies = join_policies(policies, actors.online)
-        seeds = np.full(len(rows), -1)
-        if self.parents_start:
-            seeds[len(rows) - len(selected.rows) :] = selected.seeds
-        return Offspring(self.networks.for_play(policies), rows, seeds=seeds, learned=learner)
+        return Offspring(self.networks.for_play(policies), rows, learned=learner)
 
     def train(self, context: Context) -> Learner:
         """Train the critics with the greedy actor alone."""

@@ -31,11 +31,14 @@ class ArchiveSettings:
             share of the population. They count as environment steps. 0: one episode judges a policy for good.
         depth: Policies that a cell remembers, its elite among them.
         most_episodes: A policy that has played so many is not played again.
+        parents_start: Whether policies improved for quality, and iso+line offspring, are judged by an episode from the
+            start that their parent was stored for, so that a lucky start does not make an elite unbeatable.
     """
 
     reevaluations: NotNegative = 0.0
     depth: Count = 2
     most_episodes: Count = 10
+    parents_start: bool = False
 
     @property
     def entries_per_cell(self) -> int:

@@ -154,7 +154,7 @@ def _undirected(old: Mapping[str, Any], algorithm: str, span: float) -> dict[str
         "candidate_noise": old["exploration_noise"],
         "roll_in_steps": old["guided_steps"] if old["guided"] else 0,
         "iso_line": _iso_line(old, old["quality_greed"]),
-        "parents_start": old["parents_start"],
+        "archive": {"parents_start": old["parents_start"]},
         "greedy_steps": old["greedy_steps"] if old["greedy_actor"] else 0,
     }
     if algorithm == "q-pg":
