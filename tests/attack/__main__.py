@@ -4,6 +4,7 @@ import argparse
 import fcntl
 import json
 import resource
+import signal
 import sys
 from collections import Counter
 from pathlib import Path
@@ -35,6 +36,7 @@ def main():
     parser.add_argument("--part", default="1/1", help="such as 2/3: of three that run at once, each with its own --out")
     parser.add_argument("--again", action="store_true", help="repeat those that found a fault")
     chosen = parser.parse_args()
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever starts us with nohup: what is attacked must hear it
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))  # a stranger's run must not take the machine
     chosen.out.mkdir(parents=True, exist_ok=True)
     lock = (chosen.out / "lock").open("w")
