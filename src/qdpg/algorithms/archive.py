@@ -19,7 +19,7 @@ from qdpg.emitters.emitter import Context, Emitter, Exploration, Offspring, find
 from qdpg.emitters.episodes import Episodes, make_episodes, roll_in
 from qdpg.emitters.learner import Networks
 from qdpg.emitters.reevaluation import Reevaluation
-from qdpg.errors import UserError
+from qdpg.emitters.shares import EARNINGS, credit, nothing_earned, resize
 from qdpg.learn.networks import MLP, init_mlp, init_population, join_policies
 from qdpg.learn.transitions import Transitions
 from qdpg.memory.elites import Elites
@@ -74,12 +74,7 @@ class ArchiveAlgorithm(Counted):
         sizes = (self.spec.observation_size, *networks.policy_sizes[1:])
         template = init_mlp(jax.random.key(0), sizes, output=networks.output)
         self.archive_settings = archive = getattr(config, "archive", ArchiveSettings())
-        again = round(archive.reevaluations * config.population)
-        if archive.reevaluations and not again:
-            raise UserError(
-                f"archive.reevaluations={archive.reevaluations} of a population of {config.population} is no episode; "
-                f"give at least {1 / config.population:.2g}, or 0."
-            )
+        again = archive.count_reevaluations(config.population)
         self.emitters = [*emitters, Reevaluation(again)] if again else [*emitters]
         self.elites: Elites = (
             ReevaluatedElites(self.spec, template, config.cells, seed, extra_fields, archive)
@@ -91,6 +86,8 @@ class ArchiveAlgorithm(Counted):
         for emitter in emitters:
             if emitter.learner is not None and emitter.learner not in learners:
                 learners[emitter.learner] = emitter.init(self._learner_key(generation_key(seed, -1), emitter.learner))
+        if getattr(getattr(config, "iso_line", None), "adaptive", False):
+            learners[EARNINGS] = nothing_earned(len(self.emitters))
         self._state = State(0, 0, 0, learners)
 
     @property
@@ -115,6 +112,7 @@ class ArchiveAlgorithm(Counted):
 
     def emit(self, rng: np.random.Generator, stop: Callable[[], bool]) -> list[Offspring | None]:
         """Let every emitter select, then emit: those with different learners side by side, the others in order."""
+        resize(self.emitters, self._state.learners.get(EARNINGS))
         selected = [emitter.select(self.elites, rng) for emitter in self.emitters]
         transitions = self.transitions()
         offspring: list[Offspring | None] = [None] * len(self.emitters)
@@ -211,8 +209,11 @@ class ArchiveAlgorithm(Counted):
             fields = dict(generation.extra_fields) | self.new_fields(candidates)
             if generation.entries is not None:
                 fields["entries"] = generation.entries
+            learned = credit(
+                generation.learned, self.elites, generation.makers()[: len(candidates.seeds)] - 1, candidates
+            )
             status = self.elites.add(generation.candidates.policies, candidates, self.generation, **fields)
-        self._state = State(self.generation + 1, self.steps + rollouts.steps, stored, generation.learned)
+        self._state = State(self.generation + 1, self.steps + rollouts.steps, stored, learned)
         return {"new_cells": int((status == 2).sum()), "improved_cells": int((status == 1).sum())}
 
     def state(self) -> dict[str, np.ndarray]:

@@ -188,6 +188,10 @@ def check_directions(spec: TaskSpec, config: Config, name: str) -> None:
             f"symmetry_augmentation needs a task with a quarter_turn, which {spec.name} may not have, and no share of "
             "the environment's reward in the diversity gradient; give symmetry_augmentation=false, or reward_share=0."
         )
+    if config.iso_line.adaptive and config.field_mutation:
+        raise UserError(
+            "iso_line.adaptive changes the number of direction fields, which field_mutation counts on; leave out one."
+        )
     if not config.direction_fields and (config.direction_gradients or config.warm_up_steps):
         raise UserError("without direction_fields nobody learns directions; set direction_gradients=0 warm_up_steps=0.")
 

@@ -30,7 +30,7 @@ HIDDEN = (128, 128)
 LEARNING: dict[str, Any] = {"hidden": HIDDEN, "batch_size": 128, "critic_hidden": "normed"}
 REPLAY = 500_000
 SCALED: dict[str, Any] = {"scaled": "learned", "replay_size": REPLAY}
-VARIATION = {"iso_sigma": 0.02, "line_sigma": 0.1}
+VARIATION: dict[str, Any] = {"iso_sigma": 0.02, "line_sigma": 0.1}
 
 
 def cells(spec: TaskSpec) -> tuple[int, ...] | int:

@@ -19,6 +19,8 @@ from qdpg.memory.elites import Elites
 class DirectionField(Emitter):
     """Trains direction-conditioned critics and their greedy policy; offspring are that policy with mutated fields."""
 
+    least = 1
+
     def __init__(
         self,
         name: str,

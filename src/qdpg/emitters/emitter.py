@@ -55,10 +55,14 @@ class Emitter(ABC):
             another, each with what the one before it learned.
         keeps_start: Whether its offspring may be judged from the start that their parent was stored for: they are to be
             better there, not different.
+        size: Offspring per generation, if that is a fixed number.
+        least: How many offspring it makes at least where shares follow success; 0 if its number does not change.
     """
 
     learner: str | None = None
     keeps_start: bool = False
+    size: int = 0
+    least: int = 0
 
     @property
     def label(self) -> str:

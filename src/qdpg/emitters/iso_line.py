@@ -34,17 +34,20 @@ class IsoLineShare(IsoLineSettings):
 
     Attributes:
         share: Share of offspring made by it.
+        adaptive: Whether shares follow success: emitters whose offspring added more to the QD score lately make more of
+            the next. `share` is then only what it begins with.
     """
 
     iso_sigma: NotNegative = 0.005
     line_sigma: NotNegative = 0.05
     share: Share = 0.0
+    adaptive: bool = False
 
 
 class IsoLine(Emitter):
     """Offspring x + σ₁·N(0, I) + σ₂·N(0, 1)·(y − x) of two elites x and y."""
 
-    keeps_start = True
+    keeps_start, least = True, 1
 
     def __init__(self, size: int, settings: IsoLineSettings) -> None:
         """Remember how to vary.

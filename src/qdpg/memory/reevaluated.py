@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from qdpg.errors import UserError
 from qdpg.learn.networks import MLP, flatten_population, unflatten_population
 from qdpg.memory.elites import Elites
 from qdpg.memory.trials import Worth, appraise, mean_over
@@ -44,6 +45,20 @@ class ArchiveSettings:
     def entries_per_cell(self) -> int:
         """Policies that a cell remembers at most."""
         return self.depth if self.reevaluations else 1
+
+    def count_reevaluations(self, population: int) -> int:
+        """Episodes per generation that are played again.
+
+        Raises:
+            UserError: There are to be some, but the share is too small for a single one.
+        """
+        again = round(self.reevaluations * population)
+        if self.reevaluations and not again:
+            raise UserError(
+                f"archive.reevaluations={self.reevaluations} of a population of {population} is no episode; "
+                f"give at least {1 / population:.2g}, or 0."
+            )
+        return again
 
     def find_idle(self) -> dict[str, str]:
         """Settings that do nothing beside the others, and why."""
