@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+DOCS   := .venv-docs
 FIRST  := runs/first
 
 .PHONY: run test golden slow attack mutants lint types venv figures tutorials quotes wheel docs docs-serve lock clean
@@ -57,19 +58,21 @@ quotes: venv  ## numbers of docs/results, wherever other pages quote them
 wheel: venv  ## build dist/qdpg-….whl, install it into an empty environment, and train with it
 	$(BIN)/python tools/try_wheel.py
 
-docs: $(VENV)/installed-docs  ## the site, into site/; any warning is an error
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict  # with --quiet, warnings would not count
+docs: $(DOCS)/installed  ## the site, into site/; any warning is an error
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict  # with --quiet, warnings would not count
 
-docs-serve: $(VENV)/installed-docs  ## the site on this machine, made anew when a page changes
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --livereload
+docs-serve: $(DOCS)/installed  ## the site on this machine, made anew when a page changes
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs serve --livereload
 
-# What only the site needs has a small lock of its own, on top of the other.
-$(VENV)/installed-docs: $(VENV)/installed requirements-docs.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-docs.lock
+# The site needs half of what the tests need, so it has a lock and an environment of its own.
+$(DOCS)/installed: requirements-docs.lock pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --no-deps --require-hashes -r requirements-docs.lock
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
 	touch $@
 
 lock: venv  ## write down the exact versions of this environment, with digests of their files
 	$(BIN)/python tools/lock.py
 
 clean:
-	rm -rf $(VENV) site .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(DOCS) site .mypy_cache .pytest_cache .ruff_cache
