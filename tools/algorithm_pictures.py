@@ -1,6 +1,6 @@
 """The pictures of the algorithm pages: what each one does on point-maze with the same small budget.
 
-    python tools/algorithm_pictures.py              # all, a quarter of an hour on one core
+    python tools/algorithm_pictures.py              # all, some ten minutes on one core
     python tools/algorithm_pictures.py td3 sac      # some
 
 Each is trained as `qdpg train` would, into runs/pictures; a run that is finished there is not trained again.
@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
-from matplotlib.ticker import EngFormatter
+from matplotlib.ticker import EngFormatter, MaxNLocator
 
 import qdpg
 from qdpg.exports.episode import play_stored
@@ -27,7 +27,7 @@ from qdpg.report.words import plural
 from qdpg.tasks.floor_plan import draw_floor
 
 ROOT = Path(__file__).parents[1]
-STEPS, SEED, TASK = 60_000, 0, "point-maze"
+STEPS, SEED, TASK = 30_000, 0, "point-maze"
 NAMES = (
     *("qd-pg", "dc-qd-pg", "pga-me", "dcrl-me", "map-elites", "me-es"),
     *("td3", "sac", "rnd", "diayn", "agac", "p3s-td3", "cem-rl"),
@@ -56,6 +56,8 @@ def draw(run: qdpg.Run, name: str) -> Figure:
     figure = Figure(figsize=(9.6, 4.6), dpi=90, layout="compressed")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2, sharey=True)
+    for axes in (left, right):
+        axes.xaxis.set_major_locator(MaxNLocator(5))  # labels of more would touch each other
     episodes = run.episodes()
     dots = plot_coverage(left, spec, {column: np.asarray(episodes[column]) for column in ("steps", "x", "y")})
     bar = add_colour_bar(figure, left, dots, "environment steps")
