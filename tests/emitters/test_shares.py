@@ -6,6 +6,7 @@ from qdpg.algorithms.registry import make_algorithm, make_config
 from qdpg.emitters.shares import (
     EARNINGS,
     KEPT,
+    PRESSURE,
     Earnings,
     credit,
     find_gains,
@@ -34,10 +35,10 @@ def advance(algorithm, generations):
         algorithm.tell(generation, generation.play(player))
 
 
-def test_shares_are_in_proportion_to_what_an_offspring_earned():
+def test_shares_grow_with_what_an_offspring_earned():
     # Each is credited with four offspring of the mean, which earned 1.
     earned = Earnings(np.array([30.0, 0.0, 0.0]), np.array([10.0, 10.0, 10.0]))
-    worth = np.array([34 / 14, 4 / 14, 4 / 14])
+    worth = np.array([34 / 14, 4 / 14, 4 / 14]) ** PRESSURE
     sizes = share_out(10_000, np.zeros(3, int), earned)
     np.testing.assert_allclose(sizes / 10_000, worth / worth.sum(), atol=1e-4)
     least = np.array([1, 2, 1])

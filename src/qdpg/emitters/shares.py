@@ -17,6 +17,7 @@ from qdpg.play.rollouts import Rollouts
 
 EARNINGS = "earnings"  # the name of the record among what is learned
 KEPT = 0.8  # of what was earned before, per generation: what counts are some five generations
+PRESSURE = 2.0  # shares are in proportion to this power of what an offspring earned
 PRIOR = 4.0  # offspring as good as all on average that each emitter is credited with, so that chance decides little
 
 
@@ -51,7 +52,7 @@ def record(earnings: Earnings, makers: np.ndarray, gains: np.ndarray) -> Earning
 
 
 def share_out(total: int, least: np.ndarray, earnings: Earnings) -> np.ndarray:
-    """How many of `total` offspring each emitter makes, [E], in proportion to what one of its offspring earned.
+    """How many of `total` offspring each emitter makes, [E]: the more, the more one of its offspring earned.
 
     Args:
         total: Offspring of a generation.
@@ -60,7 +61,7 @@ def share_out(total: int, least: np.ndarray, earnings: Earnings) -> np.ndarray:
     """
     gained, played = earnings
     mean = gained.sum() / max(played.sum(), 1.0)
-    worth = (gained + PRIOR * mean) / (played + PRIOR)
+    worth = ((gained + PRIOR * mean) / (played + PRIOR)) ** PRESSURE
     free = total - int(least.sum())
     wanted = free * (worth / worth.sum() if worth.sum() > 0 else np.full(len(worth), 1 / len(worth)))
     sizes = np.floor(wanted).astype(int)
