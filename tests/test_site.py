@@ -249,7 +249,8 @@ def test_the_site_builds_without_a_warning(tmp_path):
     own = ROOT / ".venv-docs" / "bin" / "python"
     if not own.exists() and any(importlib.util.find_spec(name) is None for name in ("mkdocs", "mkdocstrings")):
         pytest.skip("mkdocs is not installed; `make docs` installs it")
-    command = [str(own) if own.exists() else sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    python = str(own) if own.exists() else sys.executable
+    command = [python, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "NO_MKDOCS_2_WARNING": "1"}
     built = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr

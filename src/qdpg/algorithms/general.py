@@ -30,7 +30,8 @@ HIDDEN = (128, 128)
 LEARNING: dict[str, Any] = {"hidden": HIDDEN, "batch_size": 128, "critic_hidden": "normed"}
 REPLAY = 500_000
 SCALED: dict[str, Any] = {"scaled": "learned", "replay_size": REPLAY}
-VARIATION: dict[str, Any] = {"iso_sigma": 0.02, "line_sigma": 0.1}
+VARIATION: dict[str, Any] = {"iso_sigma": 0.05, "line_sigma": 0.2}  # narrower ones found a third of the new cells
+FIRST = 10  # random policies to start from: untrained networks behave alike
 
 
 def cells(spec: TaskSpec) -> tuple[int, ...] | int:
@@ -55,7 +56,7 @@ def for_pga_me(spec: TaskSpec, algorithm: str) -> pga_me.Config:
     return pga_me.Config(
         **LEARNING,
         population=10,
-        initial_policies=20,
+        initial_policies=FIRST,
         cells=cells(spec),
         critic_steps=2_000,
         greedy_steps=100,
@@ -73,7 +74,7 @@ def for_dcrl_me(spec: TaskSpec, algorithm: str) -> dcrl_me.Config:
         **LEARNING,
         population=10,
         injected=2,
-        initial_policies=20,
+        initial_policies=FIRST,
         cells=cells(spec),
         critic_steps=2_000,
         greedy_steps=100,
@@ -87,12 +88,12 @@ def for_dcrl_me(spec: TaskSpec, algorithm: str) -> dcrl_me.Config:
 
 
 def for_qd_pg(spec: TaskSpec, algorithm: str) -> Any:
-    """QD-PG with what helps any critic to learn, a greedy actor for each objective, and iso+line offspring."""
+    """QD-PG with what helps any critic to learn, a greedy actor for each objective, and shares that follow success."""
     explores: dict[str, Any] = {"exploration_episodes": 1, "exploration_noise": 0.2}
     full = qd_pg_settings.Config(
         **LEARNING,
         population=10,
-        initial_policies=20,
+        initial_policies=FIRST,
         cells=cells(spec),
         gradient_steps_ratio=0.25,
         greedy_steps=100,
@@ -103,7 +104,7 @@ def for_qd_pg(spec: TaskSpec, algorithm: str) -> Any:
         replay_size=REPLAY,
         visited_threshold=0.01,
         noise_correlation=0.5,
-        iso_line=IsoLineShare(share=0.5, **VARIATION),
+        iso_line=IsoLineShare(share=0.5, adaptive=True, **VARIATION),
         diversity=Objective(**explores, rate_range=1.0),
         quality=Objective(**explores, rate_range=1.0),
     )
@@ -111,7 +112,7 @@ def for_qd_pg(spec: TaskSpec, algorithm: str) -> Any:
 
 
 def for_dc_qd_pg(spec: TaskSpec, algorithm: str) -> dc_qd_pg_settings.Config:
-    """DC-QD-PG from the first generation on: no warm-up, no roll-in, all of an episode stored."""
+    """DC-QD-PG from the first generation on: no warm-up, no roll-in, whole episodes stored, shares that follow success."""
     start = dc_qd_pg_settings.Config()
     explores: dict[str, Any] = {"exploration_episodes": 1, "exploration_noise": 0.2}
     explores |= {"reward_scale": 1.0, "action_bound": 1.0, "discount": 0.99, "rate_range": 1.0}
@@ -119,7 +120,7 @@ def for_dc_qd_pg(spec: TaskSpec, algorithm: str) -> dc_qd_pg_settings.Config:
         start,
         normalised=True,
         population=10,
-        initial_policies=20,
+        initial_policies=FIRST,
         cells=cells(spec),
         gradient_steps_ratio=0.25,
         stored_steps=0,
@@ -132,8 +133,8 @@ def for_dc_qd_pg(spec: TaskSpec, algorithm: str) -> dc_qd_pg_settings.Config:
         replay_size=REPLAY,
         visited_threshold=0.01,
         noise_correlation=0.5,
-        iso_line=IsoLineShare(share=0.4, **VARIATION),
-        diversity=replace(start.diversity, **explores),
+        iso_line=IsoLineShare(share=0.4, adaptive=True, **VARIATION),
+        diversity=replace(start.diversity, **explores | {"exploration_episodes": 0, "exploration_noise": 0.0}),
         quality=replace(start.quality, **explores, selection_pressure=1.0),
     )
 

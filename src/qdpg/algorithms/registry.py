@@ -68,12 +68,12 @@ ALGORITHMS = {
     "nsr-es": Entry("NS-ES with fitness and novelty in equal parts", False, False, True, True, True, "ns_es"),
     "nsra-es": Entry("NS-ES with an adaptive part of fitness", False, False, True, True, True, "ns_es"),
 }
-DEFAULTS = {"ant-trap": "dc-qd-pg", "ant-maze": "dc-qd-pg"}  # what is better there; see docs/results
+DEFAULTS = {"point-maze": "qd-pg"}  # what is better there; see docs/results, and docs/research/any-task.md
 
 
 def default_algorithm(task: str) -> str:
     """What `qdpg train` uses for a task if nobody says otherwise."""
-    return DEFAULTS.get(task, "qd-pg")
+    return DEFAULTS.get(task, "dc-qd-pg")
 
 
 def name_algorithm(algorithm: str | type | None, task: str) -> str:
