@@ -112,7 +112,7 @@ def for_qd_pg(spec: TaskSpec, algorithm: str) -> Any:
 
 
 def for_dc_qd_pg(spec: TaskSpec, algorithm: str) -> dc_qd_pg_settings.Config:
-    """DC-QD-PG from the first generation on: no warm-up, no roll-in, whole episodes stored, shares that follow success."""
+    """DC-QD-PG from the first generation on: no warm-up, no roll-in, whole episodes stored, adaptive shares."""
     start = dc_qd_pg_settings.Config()
     explores: dict[str, Any] = {"exploration_episodes": 1, "exploration_noise": 0.2}
     explores |= {"reward_scale": 1.0, "action_bound": 1.0, "discount": 0.99, "rate_range": 1.0}
