@@ -187,17 +187,17 @@ MUTANTS = [
     Mutant(
         "candidates' reset seeds are all alike",
         "algorithms/archive.py",
-        "np.where(wanted < 0, seeds, wanted)",
-        "np.where(wanted < 0, seeds[0], wanted)",
+        "candidates = make_episodes(policies, seeds, self.candidate_noise)",
+        "candidates = make_episodes(policies, np.full(number, seeds[0]), self.candidate_noise)",
         (
             QD_PG + "test_every_episode_starts_from_a_seed_of_its_own",
-            ARCHIVE + "test_offspring_may_say_where_they_start",
+            ARCHIVE + "test_offspring_may_be_judged_from_their_parents_start",
         ),
     ),
     Mutant(
         "what was learned is not kept in tell",
         "algorithms/archive.py",
-        "self._state = State(self.generation + 1, self.steps + rollouts.steps, stored, generation.learned)",
+        "self._state = State(self.generation + 1, self.steps + rollouts.steps, stored, learned)",
         "self._state = State(self.generation + 1, self.steps + rollouts.steps, stored, self._state.learners)",
         (
             QD_PG + "test_what_was_learned_is_state_after_tell_and_not_before",

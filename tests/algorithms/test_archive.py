@@ -141,12 +141,17 @@ def test_every_learner_has_a_random_key_of_its_own():
         np.testing.assert_array_equal(*(jax.random.key_data(k) for k in (emitter.contexts[-1].key, own)))
 
 
-def test_offspring_may_say_where_they_start():
-    algorithm = start(Copies(2, seeds=np.array([-1, 77])), Copies(2))
-    seeds = algorithm.ask().candidates.seeds
-    assert seeds[1] == 77
-    assert len(set(seeds.tolist())) == 4
-    assert (seeds >= 0).all()
+def test_offspring_may_be_judged_from_their_parents_start():
+    better, different = Copies(2), Copies(2)
+    better.keeps_start = True
+    algorithm = start(better, different)
+    stored = algorithm.elites.data()["seed"][:2].tolist()
+    assert not set(algorithm.ask().candidates.seeds.tolist()) & set(stored)
+    algorithm.archive_settings = ArchiveSettings(parents_start=True)
+    seeds = algorithm.ask().candidates.seeds.tolist()
+    assert seeds[:2] == stored
+    assert not set(seeds[2:]) & set(stored)
+    assert len(set(seeds)) == 4
 
 
 def test_exploration_episodes_have_their_own_noise_and_the_candidates_theirs():
