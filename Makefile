@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 DOCS   := .venv-docs
 FIRST  := runs/first
 
-.PHONY: run test golden slow attack mutants lint types venv figures tutorials quotes wheel docs docs-serve lock clean
+.PHONY: run test golden slow attack mutants lint types venv figures tutorials quotes pages wheel docs docs-serve lock clean
 
 run: venv  ## set up, then do the main job
 	test -e $(FIRST) && $(BIN)/qdpg resume $(FIRST) || $(BIN)/qdpg train point-maze --until-solved --steps 200000 --out $(FIRST)
@@ -54,6 +54,11 @@ tutorials: venv  ## run the tutorials and write their pages: five minutes
 
 quotes: venv  ## numbers of docs/results, wherever other pages quote them
 	$(BIN)/python tools/quotes.py
+
+pages: run  ## offline pages of the two collections in docs/results and of the first run, into runs/pages: ten minutes
+	mkdir -p runs/pages
+	for run in $(FIRST) docs/results/ant-trap/seed-2 docs/results/ant-maze/seed-0; do \
+	  $(BIN)/qdpg explore $$run --to runs/pages/$$(echo $$run | tr / -).html || exit 1; done
 
 wheel: venv  ## build dist/qdpg-….whl, install it into an empty environment, and train with it
 	$(BIN)/python tools/try_wheel.py
