@@ -36,7 +36,9 @@ def main():
     parser.add_argument("--part", default="1/1", help="such as 2/3: of three that run at once, each with its own --out")
     parser.add_argument("--again", action="store_true", help="repeat those that found a fault")
     chosen = parser.parse_args()
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever starts us with nohup: what is attacked must hear it
+    # Whoever starts us with nohup, or in the background of a script: what is attacked must hear all signals.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))  # a stranger's run must not take the machine
     chosen.out.mkdir(parents=True, exist_ok=True)
     lock = (chosen.out / "lock").open("w")
