@@ -16,29 +16,38 @@ def _make(where, made):
     time.sleep(60)
 
 
+def test_a_directory_is_gone_soon_after_its_process_was_killed(tmp_path):
+    spawn = multiprocessing.get_context("spawn")
+    made = spawn.Queue()
+    process = spawn.Process(target=_make, args=(tmp_path, made))
+    process.start()
+    path = Path(made.get(timeout=60))
+    (path / "part").mkdir()
+    time.sleep(1)
+    assert path.exists()
+    process.kill()
+    process.join()
+    until = time.monotonic() + 60
+    while path.exists():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
 def test_directories_of_the_dead_are_removed_and_those_of_the_living_stay(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    spawn = multiprocessing.get_context("spawn")
-    processes, paths = [], []
-    for _ in range(2):
-        made = spawn.Queue()
-        processes.append(spawn.Process(target=_make, args=(tmp_path, made)))
-        processes[-1].start()
-        paths.append(Path(made.get(timeout=60)))
-    (paths[0] / "part").mkdir()
-    for path in paths:
+    alive, left = Scratch("qdpg-test-"), tmp_path / "qdpg-test-left"  # nobody was there to remove it
+    (left / "part").mkdir(parents=True)
+    for path in (alive.path, left):
+        (path / "held").touch()
         os.utime(path / "held", (0, 0))
     (tmp_path / "qdpg-test-mine").mkdir()  # nobody's, so nobody removes it
-    processes[0].kill()
-    processes[0].join()
     ours = Scratch("qdpg-test-")
-    assert not paths[0].exists()
-    assert paths[1].exists()
+    assert not left.exists()
+    assert alive.path.exists()
     assert (tmp_path / "qdpg-test-mine").exists()
-    ours.remove()
-    assert not ours.path.exists()
-    processes[1].kill()
-    processes[1].join()
+    for each in (ours, alive):
+        each.remove()
+        assert not each.path.exists()
 
 
 def test_a_link_is_not_ours(tmp_path):

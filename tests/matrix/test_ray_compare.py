@@ -21,7 +21,7 @@ from qdpg.cluster.engine import RayEngine
 from qdpg.errors import UserError
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
-MATRIX = LONG | {"seeds": 2, "steps": 40_000}  # four runs of 250 generations
+MATRIX = LONG | {"seeds": 2, "steps": 80_000}  # four runs of 500 generations
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,8 @@ def processes_of_runs(directory):
 def wait_until(condition, seconds=60):
     until = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < until
+        left = processes_of_runs(Path(tempfile.gettempdir()))
+        assert time.monotonic() < until, [(p.status(), p.cmdline(), p.ppid()) for p in left[0]] + left[1]
         time.sleep(0.2)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -12,6 +14,18 @@ from typing import IO
 
 _AGE = 10.0  # seconds
 _HELD = "held"  # a file in the directory that its process holds a lock on
+
+
+# A process of its own, nobody's child, since Ray kills the children of a process that ends: it waits for the lock.
+_JANITOR = f"""
+import fcntl, os, shutil, sys
+if os.fork():
+    os._exit(0)
+os.setsid()
+with open(sys.argv[1] + "/{_HELD}") as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+shutil.rmtree(sys.argv[1], ignore_errors=True)
+"""
 
 
 class Scratch:
@@ -25,6 +39,9 @@ class Scratch:
                 held.close()
         self.path = Path(tempfile.mkdtemp(prefix=prefix))
         self._held = hold(self.path / _HELD)
+        # -I and -S: nothing but Python itself is imported, so that it is small and starts at once.
+        command, null = [sys.executable, "-I", "-S", "-c", _JANITOR, str(self.path)], subprocess.DEVNULL
+        subprocess.run(command, stdin=null, stdout=null, stderr=null, check=False)
 
     def remove(self) -> None:
         """Leave nothing behind."""
