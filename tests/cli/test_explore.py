@@ -1,9 +1,12 @@
 """`qdpg explore` as it is typed: places it cannot write to, and runs whose logs were changed."""
 
+from pathlib import Path
+
 import pytest
 
 from processes import qdpg
 from qdpg import load_run, train
+from qdpg.cli import explore
 from qdpg.errors import UserError
 from qdpg.explorer.app import Explorer
 from qdpg.explorer.guard import start_server
@@ -11,24 +14,25 @@ from qdpg.explorer.guard import start_server
 SMALL = {"population": 4, "initial_policies": 6, "hidden": (8, 8), "cells": (4, 4)}
 
 
-@pytest.fixture
-def run(tmp_path):
-    options = {"horizon": 20}
-    return train("point-maze", "map-elites", 400, out=tmp_path / "run", task_options=options, **SMALL)
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    options, out = {"horizon": 20}, tmp_path_factory.mktemp("made") / "run"
+    return train("point-maze", "map-elites", 400, out=out, task_options=options, **SMALL)
+
+
+def call(run, to=None, host="127.0.0.1"):
+    return explore.run([run.path], to, host, port=0, open_browser=False, quiet=True)
 
 
 def test_a_directory_is_no_page(run, tmp_path):
-    for place in (".", "/", str(tmp_path)):
-        done = qdpg("explore", str(run.path), "--to", place)
-        assert done.returncode == 2
-        assert "is a directory; name the file" in done.stderr
-        assert "Traceback" not in done.stderr
+    for place in (Path("."), Path("/"), tmp_path):
+        with pytest.raises(UserError, match="is a directory; name the file"):
+            call(run, place)
 
 
 def test_a_host_that_is_none_is_refused(run):
-    done = qdpg("explore", str(run.path), "--host", "")
-    assert done.returncode == 2
-    assert "neither a name nor an address" in done.stderr
+    with pytest.raises(UserError, match="neither a name nor an address"):
+        call(run, host="")
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of viser
