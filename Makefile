@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 DOCS   := .venv-docs
 FIRST  := runs/first
 
-.PHONY: run test golden slow attack mutants lint types venv figures tutorials quotes pages wheel docs docs-serve lock clean
+.PHONY: run test golden long slow attack mutants lint types venv figures tutorials quotes pages wheel docs docs-serve lock clean
 
 run: venv  ## set up, then do the main job
 	test -e $(FIRST) && $(BIN)/qdpg resume $(FIRST) || $(BIN)/qdpg train point-maze --until-solved --steps 200000 --out $(FIRST)
@@ -17,6 +17,9 @@ test: lint types  ## set up, then lint, types and tests
 
 golden: venv  ## every algorithm, preset and task of the paper does what it did
 	$(BIN)/python -m pytest -m golden
+
+long: venv  ## tests of half a minute or more
+	$(BIN)/python -m pytest -m long
 
 slow: venv  ## tests that take minutes: clusters, browsers, kills, long trainings
 	$(BIN)/python -m pytest -m slow

@@ -178,6 +178,8 @@ def test_what_does_not_fit_is_refused_and_leaves_nothing_behind(arguments, sente
 
 
 def test_ctrl_c_saves_first(here):
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs the tests in the background ignores it
+
     class Interrupt(qdpg.callbacks.Callback):
         def on_generation(self, training, row):
             if row["generation"] == 2:

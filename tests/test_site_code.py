@@ -215,8 +215,11 @@ def test_a_tutorial_is_its_script(name):
     assert all((tutorials.PAGES / picture).is_file() for picture in pictures)
 
 
+MARKS = {"qd_pg_step_by_step": pytest.mark.slow, "first_collection": pytest.mark.long}
+
+
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "qd_pg_step_by_step")) for name in tutorials.NAMES]
+    "name", [pytest.param(name, marks=[MARKS[name]] if name in MARKS else []) for name in tutorials.NAMES]
 )
 def test_a_tutorial_runs_to_its_end(name, tmp_path, monkeypatch):
     import matplotlib as mpl

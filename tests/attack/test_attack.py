@@ -19,7 +19,9 @@ def test_every_kind_of_attack_has_a_short_form():
     assert {*NUMBERS, *SLOW, *LONG} == set(ATTACKS)
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name == "file mutations")) for name in NUMBERS]
+)
 def test_nothing_is_found(arena, name):
     for number in range(NUMBERS[name]):
         assert one(arena, name, SEED, number)["faults"] == []

@@ -159,6 +159,7 @@ def test_skills_are_shown_to_the_policy_and_paid_by_the_discriminator(skilled, s
     assert np.abs(np.asarray(after.network.weights[0] - discriminator.network.weights[0])).max() > 1e-4
 
 
+@pytest.mark.long
 def test_rewards_come_from_the_discriminator_as_it_is(skilled):
     """A second step is paid by what the discriminator has become in the first."""
     agent, first = make_agent(SETTINGS, skills=3), make_discriminator(3, rate=0.5)

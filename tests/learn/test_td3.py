@@ -47,16 +47,20 @@ def assert_close(network: MLP, plain, message, row: int | None = None):
         np.testing.assert_allclose(bias, expected_bias, atol=2e-5, err_msg=message)
 
 
+def long(*values):
+    return pytest.param(*values, marks=pytest.mark.long)
+
+
 @pytest.mark.parametrize(
     ("number", "weights", "changes"),
     [
         (1, (1.0, 0.0), {}),
         (3, (0.0, 1.0), {"discount": 0.9}),
         (2, (1.0, 1.0), {"delay": 3, "output": "linear"}),
-        (2, (1.0, 0.0), {"output": "linear", "action_bound": 0.1, "critic_hidden": "normed"}),
-        (3, (0.0, 1.0), {"batch_size": 5000}),  # more than fits into a cache
-        (3, (1.0, 0.0), {"optimiser": "sgd", "critic_rate": 1e-3, "actor_rate": 1e-3}),
-        (2, (1.0, 0.0), {"optimiser": "sgd", "loss": "sum", "critic_rate": 1e-5, "actor_rate": 1e-4}),
+        long(2, (1.0, 0.0), {"output": "linear", "action_bound": 0.1, "critic_hidden": "normed"}),
+        long(3, (0.0, 1.0), {"batch_size": 5000}),  # more than fits into a cache
+        long(3, (1.0, 0.0), {"optimiser": "sgd", "critic_rate": 1e-3, "actor_rate": 1e-3}),
+        long(2, (1.0, 0.0), {"optimiser": "sgd", "loss": "sum", "critic_rate": 1e-5, "actor_rate": 1e-4}),
     ],
 )
 def test_engine_equals_plain_td3(replay, number, weights, changes):

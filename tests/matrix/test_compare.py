@@ -88,6 +88,7 @@ def assert_same_run(a, b):
         np.testing.assert_array_equal(first[name], second[name], err_msg=f"{a} {name}")
 
 
+@pytest.mark.long
 def test_killed_and_interrupted_equals_left_alone(tmp_path):
     """One run at a time on all cores and never stopped, against two at once with a share each and stopped thrice."""
     whole = compare(tmp_path / "whole", **LONG, seeds=1, jobs=1, quiet=True)

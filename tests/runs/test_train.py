@@ -113,6 +113,7 @@ def test_an_ablation_trains(tmp_path, train):
     assert any(name.startswith("state.learners['sum']") for name in ablation.state())
 
 
+@pytest.mark.long
 def test_killed_five_times_equals_never_killed(tmp_path, config, train):
     """`kill -9` at random moments of a real process, resumed each time."""
     run = create_run(tmp_path / "killed", dataclasses.replace(config, steps=10**9))
@@ -217,7 +218,19 @@ def test_divergence_keeps_the_last_good_checkpoint(tmp_path, config, train):
 def test_diverging_settings_exit_3(tmp_path):
     settings = [f"{k}={','.join(map(str, v)) if isinstance(v, tuple) else v}" for k, v in SMALL.items()]
     settings += ["optimiser=sgd", "loss=sum", "critic_rate=1e6", "task.horizon=40"]
-    done = qdpg("train", "point-maze", "--steps", 4000, "--out", tmp_path / "r", "--quiet", "--set", *settings)
+    done = qdpg(
+        "train",
+        "point-maze",
+        "--algorithm",
+        "qd-pg",
+        "--steps",
+        4000,
+        "--out",
+        tmp_path / "r",
+        "--quiet",
+        "--set",
+        *settings,
+    )
     assert done.returncode == 3, done.stderr
     assert "not finite" in done.stderr
     assert "generation" in done.stderr
