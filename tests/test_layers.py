@@ -7,7 +7,19 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "qdpg"
 # Single files that anybody may import.
-GROUND = {"compiled", "errors", "later", "meanings", "options", "plugins", "ranges", "software", "terminal", "version"}
+GROUND = {
+    "compiled",
+    "errors",
+    "later",
+    "meanings",
+    "native",
+    "options",
+    "plugins",
+    "ranges",
+    "software",
+    "terminal",
+    "version",
+}
 TO_MEMORY = GROUND | {"cluster", "tasks", "learn", "play", "memory"}
 TO_ALGORITHMS = TO_MEMORY | {"emitters", "algorithms"}
 TO_RESULTS = TO_ALGORITHMS | {"runs", "adaptation", "report", "evaluation", "matrix"}
@@ -18,6 +30,7 @@ MAY_IMPORT = {
     "terminal": set(),
     "later": set(),
     "meanings": set(),
+    "native": set(),
     "plugins": {"errors"},
     "ranges": {"errors"},
     "options": {"errors", "ranges"},

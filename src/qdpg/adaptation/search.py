@@ -8,7 +8,6 @@ as if it had never stopped.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import hashlib
 import json
 import math
@@ -19,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from qdpg.adaptation.model import Settings, desirability, features, predict
 from qdpg.errors import UserError
+from qdpg.native import one_thread
 from qdpg.runs.collection import Collection
 from qdpg.runs.files import read_json, write_json
 from qdpg.runs.policy import Policy
@@ -93,7 +92,7 @@ class Adaptation:
             return int(np.lexsort((middle, -self._prior))[0])
         tried = np.array([trial.elite for trial in self.trials])
         # One thread is fastest for matrices this small, and rounds alike on every machine.
-        with _native_threads().limit(limits=1):
+        with one_thread():
             worth = desirability(self._places, self._prior, tried, self._scores(), self.settings)
         worth[tried] = -np.inf
         return int(worth.argmax())
@@ -129,7 +128,7 @@ class Adaptation:
         if not self.trials:
             return np.array(self._prior, float)
         tried = np.array([trial.elite for trial in self.trials])
-        with _native_threads().limit(limits=1):
+        with one_thread():
             mean, _, unit, zero = predict(self._places, self._prior, tried, self._scores(), self.settings)
         return zero + unit * mean
 
@@ -188,12 +187,6 @@ class Adaptation:
             if about[name] != wanted[name]:
                 raise UserError(f"{path} was begun with {what}; give another file, or remove it to begin anew.")
         return trials
-
-
-@functools.cache
-def _native_threads() -> ThreadpoolController:
-    """Made once: looking through all loaded libraries takes longer than choosing an elite."""
-    return ThreadpoolController()
 
 
 def _is_sound(trial: Trial) -> bool:

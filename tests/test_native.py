@@ -1,0 +1,37 @@
+"""Products and solutions are the same bits on any number of threads."""
+
+import numpy as np
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from qdpg.learn.navigation import plan_field
+from qdpg.native import one_thread
+from qdpg.tasks.locating import find_located
+from wandering import roadmap_of, wander
+
+
+def on_threads(number, compute):
+    """What comes of it where linear algebra may take so many threads."""
+    with threadpool_limits(number, "blas"):
+        return compute()
+
+
+def same(compute):
+    """Whether one and several threads give the same bits."""
+    return all(np.array_equal(a, b) for a, b in zip(on_threads(1, compute), on_threads(4, compute), strict=True))
+
+
+def test_planned_fields_do_not_depend_on_threads():
+    roadmap = roadmap_of(wander())
+    assert same(lambda: plan_field(roadmap, np.array([0.5, 0.5]), 0, np.zeros((1, 2)), np.ones(2), 3))
+
+
+def test_where_descriptors_stand_does_not_depend_on_threads():
+    seen = np.random.default_rng(1).standard_normal((5_000, 300))
+    assert same(lambda: find_located(seen, 0.3 * seen[:, [73, 74]] + 0.1))
+
+
+def test_within_it_there_is_one_thread():
+    with threadpool_limits(4, "blas"):
+        with one_thread():
+            assert {each["num_threads"] for each in threadpool_info()} == {1}
+        assert 4 in {each["num_threads"] for each in threadpool_info()}
