@@ -8,7 +8,7 @@ from qdpg.algorithms.registry import make_algorithm, make_config
 from qdpg.emitters.reevaluation import Reevaluation
 from qdpg.errors import UserError
 from qdpg.learn.networks import flatten_population
-from qdpg.memory.reevaluated import NEW, ReevaluatedElites
+from qdpg.memory.reevaluated import NEW, ArchiveSettings, ReevaluatedElites
 from qdpg.play.player import make_player
 from qdpg.tasks.point_maze import PointMaze
 
@@ -44,10 +44,21 @@ def test_what_is_played_again_is_what_is_in_the_archive():
     assert not fresh & set(held["trial_seeds"][held["trial_seeds"] > 0].tolist()), "from starts that they did not have"
 
 
+def test_there_may_be_more_of_it_the_more_offspring_were_played():
+    trained = algorithm(**{"archive.reevaluations": 1.0, "archive.full_after": 2.0, "cells": (3, 4)})
+    played = []
+    for _ in range(6):
+        generation, _ = advance(trained, 1)
+        played.append(0 if generation.entries is None else int((generation.entries != NEW).sum()))
+    # Full after two offspring for each of twelve cells, of which there are six a generation.
+    assert played[1:5] == [round(6 * share) for share in (0.25, 0.5, 0.75, 1.0)]
+    assert played[5] <= 6
+
+
 def test_nobody_is_chosen_who_has_played_enough():
     trained = algorithm(**{"archive.reevaluations": 0.5, "archive.most_episodes": 1})
     advance(trained, 2)
-    assert Reevaluation(5).select(trained.elites, np.random.default_rng(0)) is None
+    assert Reevaluation(5, ArchiveSettings(1.0)).select(trained.elites, np.random.default_rng(0)) is None
     assert trained.ask().entries.tolist() == [NEW] * 6
 
 

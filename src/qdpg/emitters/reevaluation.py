@@ -6,15 +6,21 @@ import numpy as np
 
 from qdpg.emitters.emitter import Context, Emitter, Offspring
 from qdpg.memory.elites import Elites
-from qdpg.memory.reevaluated import ReevaluatedElites
+from qdpg.memory.reevaluated import ArchiveSettings, ReevaluatedElites
 
 
 class Reevaluation(Emitter):
     """Policies of the archive that are to be judged by one more episode each."""
 
-    def __init__(self, size: int) -> None:
-        """Remember how many, per generation at most."""
-        self.size = size
+    def __init__(self, most: int, settings: ArchiveSettings) -> None:
+        """Remember how many, per generation at most, and after how many offspring there are so many."""
+        self.size = self.most = most
+        self.full_after = settings.full_after
+
+    def grow(self, offspring: int, cells: int) -> None:
+        """Let `size` be what it is to be after so many offspring, for an archive of so many cells."""
+        full = self.full_after * cells
+        self.size = self.most if offspring >= full else round(self.most * offspring / full)
 
     def select(self, elites: Elites, rng: np.random.Generator) -> Offspring | None:
         """Choose them."""

@@ -32,6 +32,9 @@ class ArchiveSettings:
             share of the population. They count as environment steps. 0: one episode judges a policy for good.
         depth: Policies that a cell remembers, its elite among them.
         most_episodes: A policy that has played so many is not played again.
+        full_after: Offspring per cell of the archive after which there are so many; up to then their number grows in
+            proportion to the offspring played, since a new cell is worth more than certainty as long as most are
+            empty. 0: from the start.
         parents_start: Whether policies improved for quality, and iso+line offspring, are judged by an episode from the
             start that their parent was stored for, so that a lucky start does not make an elite unbeatable.
     """
@@ -39,6 +42,7 @@ class ArchiveSettings:
     reevaluations: NotNegative = 0.0
     depth: Count = 2
     most_episodes: Count = 10
+    full_after: NotNegative = 0.0
     parents_start: bool = False
 
     @property
@@ -64,7 +68,9 @@ class ArchiveSettings:
         """Settings that do nothing beside the others, and why."""
         if self.reevaluations:
             return {}
-        return dict.fromkeys(("archive.depth", "archive.most_episodes"), "archive.reevaluations is 0")
+        return dict.fromkeys(
+            ("archive.full_after", "archive.depth", "archive.most_episodes"), "archive.reevaluations is 0"
+        )
 
 
 class ReevaluatedElites(Elites):
