@@ -27,7 +27,14 @@ class Silent:
         pass
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "diayn"])  # which ignores the reward
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in ("td3", "dcrl-me") else [pytest.mark.long])
+        for name in NAMES
+        if name != "diayn"  # which ignores the reward
+    ],
+)
 def test_learns_an_open_way(name):
     algorithm, player = small(name, seed=1), make_player(TASK)
     while algorithm.steps < 5000:

@@ -12,9 +12,11 @@ from qdpg.algorithms.dc_qd_pg_settings import Config, preset
 from qdpg.algorithms.registry import make_config
 from qdpg.emitters.fields import FIELD, WEIGHTS, count_mutated
 from qdpg.emitters.iso_line import IsoLineShare
+from qdpg.emitters.navigation_field import START
 from qdpg.emitters.objective import GradientObjective, Objective
 from qdpg.errors import UserError
 from qdpg.learn.direction_field import follow_fields
+from qdpg.learn.navigation import HINGES
 from qdpg.learn.networks import flatten_population
 from qdpg.play.rollouts import find_settled
 from qdpg.tasks.ant_trap import AntTrap
@@ -225,6 +227,27 @@ def test_the_diversity_gradient_may_have_a_share_of_the_environments_reward():
     assert make_small(unit_directions=True).emitters[0].minibatches(algorithm.replay.view()).unit
 
 
+def test_navigation_fields_lead_to_cells_and_can_be_taken_up_again():
+    algorithm = make_small(navigation_fields=2, population=10, iso_line=IsoLineShare(share=0.2))
+    advance(algorithm, 3)
+    data = algorithm.elites.data()
+    starts = np.abs(
+        data[START]
+        - np.array([PLAYER.play(algorithm.elites.policies([0]), [seed]).descriptors[0, 0] for seed in data["seed"]])
+    )
+    assert starts.max() == 0
+    generation = algorithm.ask()
+    assert len(generation.candidates) == 10
+    assert generation.candidates.policies.sizes == (2, 2 * 2 + HINGES, 16, 16, 2)
+    assert (generation.emitters[2:4] == 2).all()  # behind the direction fields
+    sent = flatten_population(generation.candidates.policies)[2:4]
+    again = make_small(navigation_fields=2, population=10, iso_line=IsoLineShare(share=0.2))
+    again.load(algorithm.state())
+    again.replay.insert_rows(*algorithm.replay.since(0).values())
+    again.replay.index()
+    np.testing.assert_array_equal(flatten_population(again.ask().candidates.policies)[2:4], sent)
+
+
 def test_without_direction_fields_nothing_is_remembered_of_them():
     algorithm = make_small(direction_fields=0, direction_gradients=0, field_mutation=True)
     assert [emitter.learner for emitter in algorithm.emitters] == ["quality", None]
@@ -236,7 +259,8 @@ def test_without_direction_fields_nothing_is_remembered_of_them():
     ("changes", "sentence"),
     [
         ({"direction_fields": 5}, "needs an offspring for quality"),
-        ({"direction_fields": 0}, "direction_gradients=0 warm_up_steps=0"),
+        ({"direction_fields": 0}, "navigation_fields=0 direction_gradients=0 warm_up_steps=0"),
+        ({"navigation_fields": 1, "field_mutation": True}, "without hinges only"),
         ({"cells": (5, 5, 5)}, "2 descriptors, but cells is"),
     ],
 )

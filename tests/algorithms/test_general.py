@@ -8,7 +8,7 @@ from small import advance
 
 from qdpg.algorithms.general import GENERAL
 from qdpg.algorithms.pieces import count_cells
-from qdpg.algorithms.registry import config_from_json, config_to_json, make_algorithm, make_config
+from qdpg.algorithms.registry import config_from_json, config_to_json, make_algorithm, make_config, name_algorithm
 from qdpg.learn.directions import Movement
 from qdpg.learn.networks import flatten_population
 from qdpg.play.player import make_player
@@ -47,9 +47,26 @@ def test_the_papers_tasks_keep_presets_of_their_own():
             assert make_config(name, "tuned", make_task(task).spec, {}) == make_config(name, "tuned", task, {})
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in ("dc-qd-pg", "td3") else [pytest.mark.slow]) for name in SETTINGS]
-)
+def test_who_names_no_algorithm_gets_the_better_one_or_the_papers():
+    assert [name_algorithm(None, preset) for preset in ("tuned", "paper")] == ["dc-qd-pg", "qd-pg"]
+    assert name_algorithm("td3", "paper") == "td3"
+
+
+def test_only_where_behaviours_are_places_does_anybody_navigate():
+    place = make_task("ant-trap").spec
+    for spec, number in [
+        (replace(place, name="mine"), 3),
+        (replace(place, name="mine", located=()), 0),
+        (replace(place, name="mine", behaviour="mean"), 0),
+        (HOPPER.spec, 0),
+    ]:
+        assert make_config("dc-qd-pg", "tuned", spec, {}).navigation_fields == number
+
+
+MARKS = {"td3": [], "dc-qd-pg": [pytest.mark.long]}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, [pytest.mark.slow])) for name in SETTINGS])
 def test_a_general_default_learns_what_its_networks_see_and_resumes_exactly(name):
     config = make_config(name, "tuned", HOPPER.spec, SETTINGS[name])
     player = make_player(HOPPER)

@@ -401,6 +401,7 @@ def test_q_pg_learns_an_open_way():
     assert best > -15, "a straight way costs about -2.5, the best without gradient steps -25 to -21, standing still -37"
 
 
+@pytest.mark.long
 def test_d_pg_explores_more_than_its_noise_does():
     """The same run without gradient steps, which replays copies of the first policies, fills fewer cells."""
     filled, task = {}, PointMaze()

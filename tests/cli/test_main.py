@@ -87,6 +87,7 @@ def test_play_writes_a_picture(tmp_path):
     assert qdpg("play", "point-maze", "--policies", "3", "--out", str(tmp_path), "--quiet").stdout == ""
 
 
+@pytest.mark.long
 def test_bench_rollouts_prints_one_json_object():
     done = qdpg("bench", "rollouts", "--turns", "1", "--json")
     assert done.returncode == 0, done.stderr

@@ -96,6 +96,7 @@ def test_sizes_follow_and_the_population_stays():
     assert len(algorithm.ask().candidates) == 9
 
 
+@pytest.mark.long
 def test_a_resumed_run_shares_out_as_one_that_went_on(tmp_path):
     settings = SMALL | {"iso_line.share": 1 / 3, "iso_line.adaptive": True}
     common = {"algorithm": "qd-pg", "task_options": {"horizon": 20}, **settings}

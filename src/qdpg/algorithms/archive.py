@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -75,12 +76,9 @@ class ArchiveAlgorithm(Counted):
         template = init_mlp(jax.random.key(0), sizes, output=networks.output)
         self.archive_settings = archive = getattr(config, "archive", ArchiveSettings())
         again = archive.count_reevaluations(config.population)
-        self.emitters = [*emitters, Reevaluation(again)] if again else [*emitters]
-        self.elites: Elites = (
-            ReevaluatedElites(self.spec, template, config.cells, seed, extra_fields, archive)
-            if again
-            else Elites(self.spec, template, config.cells, seed, extra_fields)
-        )
+        self.emitters = [*emitters, *([Reevaluation(again, archive)] if again else [])]
+        make_elites = partial(ReevaluatedElites, settings=archive) if again else Elites
+        self.elites: Elites = make_elites(self.spec, template, config.cells, seed, extra_fields)
         self.learner_names = list(dict.fromkeys(each.learner for each in emitters if each.learner is not None))
         learners: dict[str, Any] = {}
         for emitter in emitters:
@@ -113,6 +111,8 @@ class ArchiveAlgorithm(Counted):
     def emit(self, rng: np.random.Generator, stop: Callable[[], bool]) -> list[Offspring | None]:
         """Let every emitter select, then emit: those with different learners side by side, the others in order."""
         resize(self.emitters, self._state.learners.get(EARNINGS))
+        for each in (each for each in self.emitters if isinstance(each, Reevaluation)):
+            each.grow(self.generation * self.config.population, self.elites.archive.cells)
         selected = [emitter.select(self.elites, rng) for emitter in self.emitters]
         transitions = self.transitions()
         offspring: list[Offspring | None] = [None] * len(self.emitters)

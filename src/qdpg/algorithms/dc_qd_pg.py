@@ -28,10 +28,12 @@ from qdpg.emitters.episodes import make_episodes, roll_in
 from qdpg.emitters.field_mutation import FieldMutation
 from qdpg.emitters.fields import FIELD, DirectionFields
 from qdpg.emitters.iso_line import IsoLine
-from qdpg.emitters.learner import Networks
+from qdpg.emitters.learner import Networks, Scaled
+from qdpg.emitters.navigation_field import START, NavigationField
 from qdpg.emitters.policy_gradient import PolicyGradient
 from qdpg.learn.directions import Movement, RandomDirections, Ranges
 from qdpg.learn.networks import take_policies
+from qdpg.learn.roadmap import Roadmap, draw_roadmap
 from qdpg.learn.transitions import Transitions
 from qdpg.memory.storing import stratify
 from qdpg.play.rollouts import Rollouts, find_settled
@@ -43,11 +45,14 @@ SETTLED = "settled"  # extra field of elites
 
 def make_networks(spec: TaskSpec, config: Config) -> Networks:
     """Policies that end in a linear layer, and see scaled observations where the task declares their sizes."""
-    return Networks(spec, config.hidden, "linear", "learned" if config.normalised else bool(spec.observation_scale))
+    scaled: Scaled = "learned" if config.normalised else bool(spec.observation_scale)
+    return Networks(spec, config.hidden, "linear", scaled, config.navigation_fields > 0)
 
 
-def make_emitters(networks: Networks, fields: DirectionFields, config: Config) -> list[Emitter]:
-    """Direction fields, direction gradient, quality gradient, iso+line variation, mutated fields."""
+def make_emitters(
+    networks: Networks, fields: DirectionFields, config: Config, roadmap: Callable[[], Roadmap | None]
+) -> list[Emitter]:
+    """Direction fields, navigation fields, direction gradient, quality gradient, iso+line variation, mutated fields."""
     varied = round(config.iso_line.share * config.population)
     emitters: list[Emitter] = []
     if config.direction_fields:
@@ -65,14 +70,15 @@ def make_emitters(networks: Networks, fields: DirectionFields, config: Config) -
             return RandomDirections(transitions, weights(), scaling, ranges, of_mean, unit, turn)
 
         settings = climbing_settings(config, diversity)
-        number, steps = config.direction_gradients, config.greedy_steps
+        number, steps, ways = config.direction_gradients, config.greedy_steps, config.navigation_fields
         emitters = [
             DirectionField("diversity", config.direction_fields, fields, settings, minibatches, diversity),
+            *([NavigationField("diversity", ways, fields, roadmap)] if ways else []),
             DirectionGradient("diversity", diversity, weights, number, networks, settings, steps, ranges),
         ]
     quality = config.quality
     settings = climbing_settings(config, quality)
-    size = config.population - varied - config.direction_fields - config.direction_gradients
+    size = config.population - varied - config.direction_fields - config.direction_gradients - config.navigation_fields
     steps, rewards = config.greedy_steps, (1.0, 0.0)
     climbing = PolicyGradient(
         "quality", quality, rewards, size, networks, settings, greedy_steps=steps, explore_with_first=True
@@ -104,7 +110,9 @@ class DCQDPG(QDPG):
         self.fields = DirectionFields(networks, keeps_weights, any_length=config.normalised)
         extra_fields = self.fields.extra_fields() if config.direction_fields else {}
         extra_fields |= {SETTLED: 1} if config.settled else {}
-        self._start(networks, config, seed, name, make_emitters(networks, self.fields, config), extra_fields)
+        extra_fields |= {START: spec.descriptor_size} if config.navigation_fields else {}
+        emitters = make_emitters(networks, self.fields, config, self.roadmap)
+        self._start(networks, config, seed, name, emitters, extra_fields)
 
     def first_generation(self, rng: np.random.Generator) -> Generation:
         """Random policies, whose fields lead straight on: what they are mutated from needs some direction."""
@@ -163,6 +171,14 @@ class DCQDPG(QDPG):
         before, after = (self.replay.descriptors[each] for each in (slots, (slots + 1) % self.replay.capacity))
         return Movement(ranges, of_mean).gain(before, after)
 
+    def roadmap(self) -> Roadmap | None:
+        """What the replay memory knows of the ways between places."""
+        places, goes_on = self.replay.ways()
+        low, high = np.array(self.spec.descriptor_low), np.array(self.spec.descriptor_high)
+        return (
+            draw_roadmap(2.0 * (places - low) / (high - low) - 1.0, goes_on, self.fields.units) if len(places) else None
+        )
+
     def transitions(self) -> Transitions:
         """The replay memory, stratified by the cells of the archive if that is wanted."""
         if not self.config.stratified:
@@ -185,7 +201,8 @@ class DCQDPG(QDPG):
     def new_fields(self, candidates: Rollouts) -> dict[str, np.ndarray]:
         """When each candidate settled."""
         settled = self.settled(candidates)
-        return {} if settled is None else {SETTLED: settled[:, None]}
+        starts = {START: candidates.descriptors[:, 0]} if self.config.navigation_fields else {}
+        return starts if settled is None else starts | {SETTLED: settled[:, None]}
 
 
 def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:

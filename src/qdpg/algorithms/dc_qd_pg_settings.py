@@ -10,6 +10,7 @@ from qdpg.algorithms.qd_pg_settings import SPAN, VisitedSettings
 from qdpg.emitters.iso_line import IsoLineShare
 from qdpg.emitters.objective import GradientObjective, Objective
 from qdpg.errors import UserError
+from qdpg.learn.roadmap import BINS
 from qdpg.learn.td3 import TD3Options
 from qdpg.memory.reevaluated import ArchiveSettings
 from qdpg.ranges import Cells, Correlation, Count, CountOrNone, NotNegative, Share, Widths
@@ -34,6 +35,9 @@ class Config(VisitedSettings, TD3Options):
             that are learned from, the rest being left out at random, anew in every generation; 0 learns from all alike.
         greedy_steps: Gradient steps of each copy of an elite.
         direction_fields: Offspring that are the greedy direction-conditioned policy with a direction field each.
+        navigation_fields: Offspring that are the greedy direction-conditioned policy sent to a cell of the archive, on
+            the shortest way that the replay memory knows. Policies then have one layer more. For tasks whose
+            descriptors are places that can be read off observations.
         direction_gradients: Offspring that are copies of elites, improved in the direction in which novelty grows.
         field_mutation: Whether some of the `direction_fields` are elites' own networks with another field.
         normalised: Whether networks that learn see observations normalised by what is in the replay memory, rewards
@@ -73,6 +77,7 @@ class Config(VisitedSettings, TD3Options):
     stratified: NotNegative = 2.0
     greedy_steps: Count = 150
     direction_fields: CountOrNone = 5
+    navigation_fields: CountOrNone = 0
     direction_gradients: CountOrNone = 1
     field_mutation: bool = False
     normalised: bool = False
@@ -154,7 +159,7 @@ def _tune_ant_maze(config: Config) -> Config:
 
 
 def _tune_point_maze(config: Config) -> Config:
-    """Small networks; a point needs no gait, so that the warm-up is short."""
+    """Small networks; a point needs no gait, so that the warm-up is short, but a way round two walls."""
     return replace(
         config,
         hidden=(64, 32),
@@ -162,6 +167,8 @@ def _tune_point_maze(config: Config) -> Config:
         replay_size=250_000,
         gradient_steps_ratio=1.5,
         stored_steps=0,
+        direction_fields=1,
+        navigation_fields=5,
         warm_up_steps=5_000,
         roll_in_steps=50,
         unit_directions=True,
@@ -169,19 +176,26 @@ def _tune_point_maze(config: Config) -> Config:
         visited_threshold=0.005,
         cells=(5, 5),
         initial_policies=20,
-        diversity=replace(config.diversity, reward_scale=5.0, action_bound=1.0, exploration_noise=0.6),
-        quality=replace(config.quality, discount=0.99, action_bound=3.0, exploration_noise=0.6),
+        diversity=replace(
+            config.diversity, reward_scale=5.0, action_bound=1.0, exploration_episodes=4, exploration_noise=0.6
+        ),
+        quality=replace(config.quality, discount=0.99, action_bound=3.0, exploration_episodes=2, exploration_noise=0.6),
     )
+
+
+def navigates(spec: TaskSpec) -> bool:
+    """Whether navigation fields are for this task."""
+    return bool(spec.located) and spec.behaviour == "final" and spec.descriptor_size in BINS
 
 
 def check_directions(spec: TaskSpec, config: Config, name: str) -> None:
     """Raise a `UserError` if settings do not fit each other or the task."""
     check_settings(spec, config, name)
     climbing = config.population - round(config.iso_line.share * config.population)
-    if climbing - config.direction_fields - config.direction_gradients < 1:
+    if climbing - config.direction_fields - config.direction_gradients - config.navigation_fields < 1:
         raise UserError(
-            f"{name} needs an offspring for quality, but direction_fields, direction_gradients and iso_line.share "
-            f"leave none of a population of {config.population}; enlarge it."
+            f"{name} needs an offspring for quality, but direction_fields, navigation_fields, direction_gradients and "
+            f"iso_line.share leave none of a population of {config.population}; enlarge it."
         )
     if config.symmetry_augmentation and (config.reward_share or not spec.quarter_turn):
         raise UserError(
@@ -192,8 +206,18 @@ def check_directions(spec: TaskSpec, config: Config, name: str) -> None:
         raise UserError(
             "iso_line.adaptive changes the number of direction fields, which field_mutation counts on; leave out one."
         )
-    if not config.direction_fields and (config.direction_gradients or config.warm_up_steps):
-        raise UserError("without direction_fields nobody learns directions; set direction_gradients=0 warm_up_steps=0.")
+    if config.navigation_fields and not navigates(spec):
+        raise UserError(
+            "navigation_fields needs behaviours that are one to three descriptors of the final state, which policies "
+            f"can read off what they observe; {spec.name} has others; give navigation_fields=0."
+        )
+    if config.navigation_fields and config.field_mutation:
+        raise UserError("field_mutation changes fields without hinges only; leave it out, or give navigation_fields=0.")
+    if not config.direction_fields and (config.direction_gradients or config.navigation_fields or config.warm_up_steps):
+        raise UserError(
+            "without direction_fields nobody learns directions; "
+            "set navigation_fields=0 direction_gradients=0 warm_up_steps=0."
+        )
 
 
 def find_idle_directions(config: Config) -> dict[str, str]:

@@ -112,8 +112,12 @@ def for_qd_pg(spec: TaskSpec, algorithm: str) -> Any:
 
 
 def for_dc_qd_pg(spec: TaskSpec, algorithm: str) -> dc_qd_pg_settings.Config:
-    """DC-QD-PG from the first generation on: no warm-up, no roll-in, whole episodes stored, adaptive shares."""
+    """DC-QD-PG from the first generation on: no warm-up, no roll-in, whole episodes stored, adaptive shares.
+
+    Where behaviours are places, most of what follows directions goes to cells by navigation fields.
+    """
     start = dc_qd_pg_settings.Config()
+    led = dc_qd_pg_settings.navigates(spec)
     explores: dict[str, Any] = {"exploration_episodes": 1, "exploration_noise": 0.2}
     explores |= {"reward_scale": 1.0, "action_bound": 1.0, "discount": 0.99, "rate_range": 1.0}
     return replace(
@@ -126,7 +130,8 @@ def for_dc_qd_pg(spec: TaskSpec, algorithm: str) -> dc_qd_pg_settings.Config:
         stored_steps=0,
         stratified=0.0,
         greedy_steps=100,
-        direction_fields=3,
+        direction_fields=1 if led else 3,
+        navigation_fields=3 if led else 0,
         direction_gradients=0,
         warm_up_steps=0,
         roll_in_steps=0,

@@ -40,7 +40,7 @@ def make_algorithm(
         True
     """
     made = task if isinstance(task, Task) else make_task(task)
-    name, seed = name_algorithm(algorithm, made.spec.name), SEED.whole(seed, "seed")
+    name, seed = name_algorithm(algorithm, preset), SEED.whole(seed, "seed")
     result = make_from_config(name, made.spec, make_config(name, preset, made.spec, settings), seed)
     if isinstance(result, TriesOut):
         result.player = make_player(made)

@@ -61,7 +61,7 @@ def footprint(spec: TaskSpec, config: Any, name: str) -> Footprint:
 def networks_footprint(networks: Networks, config: Any, learners: int, further_inputs: int = 0) -> Footprint:
     """What critics and policies that see so many further inputs, the archive, 𝔸 and the replay memory will take."""
     spec, seen = networks.spec, len(networks.scale)
-    policy = count_parameters(spec.observation_size + further_inputs, *config.hidden, spec.action_size)
+    policy = count_parameters(spec.observation_size + further_inputs, *networks.policy_sizes[1:])
     critic = count_parameters(seen + further_inputs + spec.action_size, *config.hidden, 1)
     numbers = learners * 4 * (2 * critic + policy)  # online, target, and two moments of Adam
     visited = getattr(config, "visited_size", 0) * spec.descriptor_size

@@ -68,22 +68,21 @@ ALGORITHMS = {
     "nsr-es": Entry("NS-ES with fitness and novelty in equal parts", False, False, True, True, True, "ns_es"),
     "nsra-es": Entry("NS-ES with an adaptive part of fitness", False, False, True, True, True, "ns_es"),
 }
-DEFAULTS = {"point-maze": "qd-pg"}  # what is better there; see docs/results, and docs/research/any-task.md
 
 
-def default_algorithm(task: str) -> str:
-    """What `qdpg train` uses for a task if nobody says otherwise."""
-    return DEFAULTS.get(task, "dc-qd-pg")
+def default_algorithm(preset: str = "tuned") -> str:
+    """What `qdpg train` uses if nobody says otherwise: what is better on all tasks (docs/results), or the paper's."""
+    return "qd-pg" if preset == "paper" else "dc-qd-pg"
 
 
-def name_algorithm(algorithm: str | type | None, task: str) -> str:
+def name_algorithm(algorithm: str | type | None, preset: str) -> str:
     """What an algorithm is called that was given by its name, as a class of the user's, or not at all.
 
     Raises:
         UserError: The class could not be found again.
     """
     if algorithm is None:
-        return default_algorithm(task)
+        return default_algorithm(preset)
     return name_class(algorithm, "qdpg.algorithms") if isinstance(algorithm, type) else algorithm
 
 

@@ -100,7 +100,7 @@ def _plain(task: Task, given: Mapping[str, Any]) -> dict[str, Any]:
     described = {field.name: getattr(spec, field.name) for field in dataclasses.fields(spec)}
     described["references"] = dict(spec.references)
     described["floor"] = None if spec.floor is None else dataclasses.asdict(spec.floor)
-    return described | {"options": _options(task, given), "default_algorithm": default_algorithm(spec.name)}
+    return described | {"options": _options(task, given), "default_algorithm": default_algorithm()}
 
 
 def _options(task: Task, given: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -133,7 +133,7 @@ def _list(tasks: dict[str, Task]) -> Table:
         spec = task.spec
         sizes = (str(each) for each in (spec.observation_size, spec.action_size, spec.horizon))
         what = f"{spec.behaviour} of {', '.join(spec.descriptor_names)}"
-        table.add_row(name, *sizes, what, default_algorithm(spec.name))
+        table.add_row(name, *sizes, what, default_algorithm())
     return table
 
 
@@ -148,7 +148,7 @@ def _row(task: Task) -> dict[str, str]:
         "fitness": FITNESS[spec.fitness],
         "solved": "-" if spec.solved is None else f"above {spec.solved:,g}",
         "references": "\n".join(f"{score:,g} {name}" for name, score in spec.references.items()) or "-",
-        "algorithm": default_algorithm(spec.name),
+        "algorithm": default_algorithm(),
         "options": "\n".join(f"{name}={format_value(about['value'])}" for name, about in _options(task, {}).items())
         or "-",
     }

@@ -15,6 +15,7 @@ from qdpg.learn.direction_field import (
     mutate_fields,
 )
 from qdpg.learn.directions import LONGEST
+from qdpg.learn.navigation import Field, flat_fields, follow_navigation
 from qdpg.learn.networks import MLP
 from qdpg.memory.elites import Elites
 from qdpg.memory.visited import Visited
@@ -63,9 +64,22 @@ class DirectionFields:
         """Change fields [number, S]."""
         return mutate_fields(parents, rng, SIGMA, FRESH, self.place, LONGEST if self.any_length else None)
 
+    @property
+    def units(self) -> np.ndarray:
+        """[D] what a step of 1 in z is in the descriptors that the policy was taught directions of."""
+        low, high = np.asarray(self.networks.spec.descriptor_low), np.asarray(self.networks.spec.descriptor_high)
+        return np.ones(self.descriptors) if self.any_length else (high - low) / 2
+
+    def navigate(self, learner: Learner, fields: Field) -> MLP:
+        """The greedy direction-conditioned policy with each of the navigation fields, for play."""
+        assert learner.greedy is not None
+        return self.networks.for_play(follow_navigation(learner.greedy.online, fields, self.place))
+
     def follow(self, learner: Learner, fields: np.ndarray) -> MLP:
         """The greedy direction-conditioned policy with each of the fields, for play."""
         assert learner.greedy is not None
+        if self.networks.navigates:  # all policies have the same shape
+            return self.navigate(learner, flat_fields(fields, self.descriptors))
         return self.networks.for_play(follow_fields(learner.greedy.online, fields, self.place))
 
     def remember(self, learner: Learner, fields: np.ndarray) -> dict[str, np.ndarray]:

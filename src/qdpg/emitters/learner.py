@@ -18,6 +18,7 @@ from qdpg.emitters.emitter import Context
 from qdpg.emitters.objective import GradientObjective
 from qdpg.errors import UserError
 from qdpg.learn.climbing import climb
+from qdpg.learn.navigation import field_layer
 from qdpg.learn.networks import MLP, Activation, add_inputs, init_population, scale_inputs
 from qdpg.learn.normaliser import ObservationStats, fold, no_stats, unfold
 from qdpg.learn.td3 import Actors, Critics, TD3Settings, init_actors, init_critics
@@ -57,6 +58,7 @@ class Networks:
         spec: The task.
         hidden: Hidden layers of policies and critics.
         output: What policies end in.
+        navigates: Whether policies have a first layer more, for navigation fields.
         scaled: Whether learning networks see observations divided by the task's typical sizes, and without those that
             are always zero. "learned": they see them normalised by the mean and the deviation of what is in the replay
             memory, and rewards divided by their typical size there; `look` finds these.
@@ -68,6 +70,7 @@ class Networks:
     hidden: tuple[int, ...]
     output: Activation = "tanh"
     scaled: Scaled = False
+    navigates: bool = False
     stats: ObservationStats = field(init=False)
     units: np.ndarray = field(init=False)
 
@@ -141,7 +144,9 @@ class Networks:
     @property
     def policy_sizes(self) -> tuple[int, ...]:
         """Widths of policies that learn."""
-        return (len(self.scale), *self.hidden, self.spec.action_size)
+        seen = len(self.scale)
+        first = (field_layer(seen),) if self.navigates else ()
+        return (seen, *first, *self.hidden, self.spec.action_size)
 
     def init_learner(
         self, key: jax.Array, settings: TD3Settings, with_greedy: bool, further_inputs: int = 0
@@ -151,7 +156,7 @@ class Networks:
         critics = init_critics(key, (seen + self.spec.action_size, *self.hidden, 1), settings)
         if not with_greedy:
             return Learner(critics, None)
-        sizes = (seen, *self.policy_sizes[1:])
+        sizes = (seen, *self.hidden, self.spec.action_size) if further_inputs else self.policy_sizes
         first = init_population(jax.random.fold_in(key, 1), 1, sizes, output=self.output)
         return Learner(critics, init_actors(first, settings))
 

@@ -92,6 +92,11 @@ class Replay:
         """Slots of the rows that can be sampled, [transitions] int32; a view."""
         return self._playable[: self._count]
 
+    def ways(self) -> tuple[np.ndarray, np.ndarray]:
+        """ψ of all rows, oldest first, [m, D]; and whether the next row is the next state of the same episode, [m]."""
+        slots = np.arange(self.inserted - len(self), self.inserted) % self.capacity
+        return self.descriptors[slots], self.is_playable[slots]
+
     def set_novelty(self, slots: np.ndarray | slice, novelty: np.ndarray) -> None:
         """Write the diversity rewards [m] of the rows in `slots` [m]."""
         self.rows[slots, NOVELTY] = novelty

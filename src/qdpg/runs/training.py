@@ -50,7 +50,7 @@ def plan_run(
         UserError: Something does not fit, or there is no room for it.
     """
     steps, seed = check_steps(steps), SEED.whole(seed, "--seed")
-    algorithm = name_algorithm(algorithm, task)
+    algorithm = name_algorithm(algorithm, preset)
     played, options = with_floor(make_task(task, **task_options), dict(task_options))
     spec = played.spec
     if until_solved and spec.solved is None:

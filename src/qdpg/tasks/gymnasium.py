@@ -21,9 +21,11 @@ from gymnasium.spaces import Box
 from qdpg.errors import UserError
 from qdpg.ranges import Horizon, Number
 from qdpg.tasks.descriptors import BY_NAME, INFO_KEY
+from qdpg.tasks.locating import Located, find_located
 from qdpg.tasks.task import BehaviourKind, FitnessKind, Task, TaskSpec
 
 Descriptor = Callable[[Any, dict[str, Any]], Any]
+LOOKED_AT = 100  # random steps that show which observations the descriptors are
 
 
 @dataclass(frozen=True)
@@ -92,15 +94,14 @@ class GymnasiumTask(Task):
             except Exception as error:
                 raise UserError(f"{self.label} failed when it was reset: {in_words(error)}") from error
             horizon = self._choose_horizon(env)
+            located = self._locate(env)
         finally:
             env.close()
         self._check_choices()
         low, high = self._check_bounds(psi.size)
         names = tuple(f"descriptor[{i}]" for i in range(psi.size))
-        located: tuple[tuple[int, float, float], ...] = ()
         if self._has_indices:
             names = tuple(f"observation[{i}]" for i in self._indices)
-            located = tuple((i, 1.0, 0.0) for i in self._indices)
         return TaskSpec(
             name=self.label,
             observation_size=observation_size,
@@ -204,6 +205,27 @@ class GymnasiumTask(Task):
         else:
             psi = np.asarray(observation).reshape(-1)[self._indices]
         return np.array(psi, np.float32).reshape(-1)  # np.array copies, so a view of live state does no harm
+
+    def _locate(self, env: gymnasium.Env) -> Located:
+        """Find out which observations the descriptors are, by indices or, where there are none, by random play."""
+        if self._has_indices:
+            return tuple((i, 1.0, 0.0) for i in self._indices)
+        rng, seen, described, ended = np.random.default_rng(0), [], [], True
+        low, high = env.action_space.low, env.action_space.high  # type: ignore[attr-defined]
+        try:
+            for step in range(LOOKED_AT):
+                if ended:
+                    observation, info = env.reset(seed=step)
+                    ended = False
+                else:
+                    action = rng.uniform(low, high).astype(env.action_space.dtype)
+                    observation, _, terminated, truncated, info = env.step(action)
+                    ended = terminated or truncated
+                seen.append(np.array(observation, np.float64).reshape(-1))
+                described.append(self._describe(observation, info).astype(np.float64))
+            return find_located(np.stack(seen), np.stack(described))
+        except Exception:
+            return ()  # whatever is wrong with its steps, others say it better
 
     def _check_spaces(self, env: gymnasium.Env) -> tuple[Box, Box]:
         """Return the action and observation spaces, if policies can deal with them."""

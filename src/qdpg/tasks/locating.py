@@ -1,0 +1,44 @@
+"""Finding out which observations a descriptor can be read off, for tasks that do not say so."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qdpg.native import one_thread
+
+Located = tuple[tuple[int, float, float], ...]
+
+LEAST_STATES = 20  # with fewer, chance could make anything look alike
+EXACT = 1e-3  # the largest error, as a share of how far the descriptor moved
+
+
+def find_located(observations: np.ndarray, descriptors: np.ndarray) -> Located:
+    """For each descriptor which observation it is, and by what to multiply that and what to add.
+
+    Args:
+        observations: [m, O] of some states.
+        descriptors: [m, D] of the same.
+
+    Returns:
+        Empty if any descriptor cannot be read off, or did not move; see `TaskSpec.located`.
+    """
+    found = []
+    seen, described = observations.astype(np.float64), descriptors.astype(np.float64)
+    if len(seen) < LEAST_STATES:
+        return ()
+    moved = seen - seen.mean(axis=0)
+    squares = (moved**2).sum(axis=0)
+    for psi in described.T:
+        span = psi.max() - psi.min()
+        with one_thread():
+            factors = moved.T @ (psi - psi.mean()) / np.where(squares > 0, squares, np.inf)
+        shifts = psi.mean() - factors * seen.mean(axis=0)
+        errors = np.abs(seen * factors + shifts - psi[:, None]).max(axis=0)
+        row = int(np.argmin(errors))
+        if span <= 0 or len(np.unique(psi)) < LEAST_STATES or errors[row] > EXACT * span:
+            return ()
+        factor, shift = factors[row], shifts[row]
+        if np.abs(seen[:, row] - psi).max() <= EXACT * span:
+            factor, shift = 1.0, 0.0  # they are the same but for rounding
+        found.append((row, float(factor), float(shift)))
+    return tuple(found)
