@@ -27,10 +27,10 @@ from qdpg.emitters.emitter import Emitter
 from qdpg.emitters.episodes import make_episodes, roll_in
 from qdpg.emitters.field_mutation import FieldMutation
 from qdpg.emitters.fields import FIELD, DirectionFields
-from qdpg.emitters.iso_line import IsoLine
 from qdpg.emitters.learner import Networks, Scaled
 from qdpg.emitters.navigation_field import START, NavigationField
 from qdpg.emitters.policy_gradient import PolicyGradient
+from qdpg.emitters.screened import vary
 from qdpg.learn.directions import Movement, RandomDirections, Ranges
 from qdpg.learn.networks import take_policies
 from qdpg.learn.roadmap import Roadmap, draw_roadmap
@@ -83,9 +83,7 @@ def make_emitters(
     climbing = PolicyGradient(
         "quality", quality, rewards, size, networks, settings, greedy_steps=steps, explore_with_first=True
     )
-    emitters.append(climbing)
-    if varied:
-        emitters.append(IsoLine(varied, config.iso_line))
+    emitters += [climbing, *vary(varied, config.iso_line)]
     if fields.keeps_weights:
         emitters.append(FieldMutation(config.direction_fields, fields, quality.selection_pressure))
     return emitters

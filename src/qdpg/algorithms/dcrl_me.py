@@ -23,6 +23,7 @@ from qdpg.emitters.emitter import Emitter
 from qdpg.emitters.iso_line import IsoLineShare
 from qdpg.emitters.learner import Networks, Scaled
 from qdpg.emitters.objective import GradientObjective
+from qdpg.emitters.screened import vary
 from qdpg.errors import UserError
 from qdpg.learn.descriptors import DescriptorMinibatches
 from qdpg.learn.td3 import TD3Options, TD3Settings
@@ -105,7 +106,7 @@ def make_emitters(networks: Networks, config: Config) -> list[Emitter]:
         DescriptorGradient("quality", quality, climbing, networks, settings, minibatches, steps, rate),
         ActorInjection("quality", quality, config.injected, networks),
     ]
-    return [*emitters, FreeIsoLine(varied, config.iso_line)] if varied else emitters
+    return [*emitters, *vary(varied, config.iso_line, FreeIsoLine)]
 
 
 class DCRLME(ArchiveAlgorithm):

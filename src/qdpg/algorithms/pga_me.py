@@ -17,10 +17,11 @@ from qdpg.algorithms.archive import ArchiveAlgorithm, never
 from qdpg.algorithms.pieces import engine_settings
 from qdpg.algorithms.qd_pg_checks import check_settings, find_idle, footprint
 from qdpg.emitters.emitter import Emitter
-from qdpg.emitters.iso_line import IsoLine, IsoLineShare
+from qdpg.emitters.iso_line import IsoLineShare
 from qdpg.emitters.learner import Networks, Scaled
 from qdpg.emitters.objective import GradientObjective
 from qdpg.emitters.policy_gradient import PolicyGradient
+from qdpg.emitters.screened import vary
 from qdpg.learn.td3 import TD3Options, TD3Settings
 from qdpg.memory.reevaluated import ArchiveSettings
 from qdpg.memory.replay import Replay
@@ -115,7 +116,7 @@ def make_emitters(networks: Networks, config: Config) -> list[Emitter]:
         greedy_steps=config.greedy_steps,
         offspring_rate=config.offspring_rate,
     )
-    return [climbing, IsoLine(varied, config.iso_line)] if varied else [climbing]
+    return [climbing, *vary(varied, config.iso_line)]
 
 
 class PGAME(ArchiveAlgorithm):

@@ -18,9 +18,9 @@ from qdpg.algorithms.qd_pg_checks import check_settings, find_idle, footprint
 from qdpg.algorithms.qd_pg_presets import preset
 from qdpg.algorithms.qd_pg_settings import CONFIGS, SharedSettings, novelty_objective, quality_objective
 from qdpg.emitters.emitter import Emitter
-from qdpg.emitters.iso_line import IsoLine
 from qdpg.emitters.learner import Networks
 from qdpg.emitters.policy_gradient import PolicyGradient
+from qdpg.emitters.screened import vary
 from qdpg.learn.transitions import NOVELTY
 from qdpg.memory.compatibility import episode_novelty
 from qdpg.memory.replay import Replay
@@ -43,7 +43,7 @@ def make_emitters(networks: Networks, config: SharedSettings) -> list[Emitter]:
         options: dict[str, Any] = {"greedy_steps": config.greedy_steps, "explore_with_first": config.roll_in_steps > 0}
         settings = climbing_settings(config, objective)
         emitters.append(PolicyGradient(name, objective, REWARDS[name], size, networks, settings, **options))
-    return [*emitters, IsoLine(varied, config.iso_line)] if varied else emitters
+    return [*emitters, *vary(varied, config.iso_line)]
 
 
 class QDPG(ArchiveAlgorithm):

@@ -46,9 +46,8 @@ def find_idle(config: Any) -> dict[str, str]:
         if not getattr(config, "candidate_noise", 0.0):
             idle["noise_correlation"] = "no action has noise"
     if not config.iso_line.share:
-        idle |= {
-            f"iso_line.{each}": "iso_line.share is 0" for each in ("iso_sigma", "line_sigma", "selection_pressure")
-        }
+        names = ("iso_sigma", "line_sigma", "selection_pressure", "screened_from")
+        idle |= {f"iso_line.{each}": "iso_line.share is 0" for each in names}
     return idle
 
 

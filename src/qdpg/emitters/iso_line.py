@@ -9,7 +9,7 @@ import numpy as np
 from qdpg.emitters.emitter import Context, Emitter, Offspring
 from qdpg.learn.variation import iso_line
 from qdpg.memory.elites import Elites
-from qdpg.ranges import AtLeastOne, NotNegative, Share
+from qdpg.ranges import AtLeastOne, Count, NotNegative, Share
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,15 @@ class IsoLineShare(IsoLineSettings):
         share: Share of offspring made by it.
         adaptive: Whether shares follow success: emitters whose offspring added more to the QD score lately make more of
             the next. `share` is then only what it begins with.
+        screened_from: How many are made for each that is played, which is the one that a model of what policies do,
+            told by how they act, expects to add most to the QD score. 1: all that are made are played.
     """
 
     iso_sigma: NotNegative = 0.005
     line_sigma: NotNegative = 0.05
     share: Share = 0.0
     adaptive: bool = False
+    screened_from: Count = 1
 
 
 class IsoLine(Emitter):

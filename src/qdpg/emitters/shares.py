@@ -35,12 +35,17 @@ def nothing_earned(emitters: int) -> Earnings:
 
 def find_gains(elites: Elites, candidates: Rollouts) -> np.ndarray:
     """What each candidate would add to the QD score of the archive as it is, [N]."""
-    floor = elites.spec.fitness_floor
     if not len(candidates.seeds):
         return np.zeros(0)
-    occupied, stored = elites.archive.retrieve(candidates.behaviours)
+    return expect_gains(elites, candidates.behaviours, candidates.fitness)
+
+
+def expect_gains(elites: Elites, behaviours: np.ndarray, fitness: np.ndarray) -> np.ndarray:
+    """What policies of such behaviours [..., D] and fitness [...] would add to the QD score, [...]."""
+    floor = elites.spec.fitness_floor
+    occupied, stored = elites.archive.retrieve(behaviours.reshape(-1, behaviours.shape[-1]).astype(np.float32))
     before = np.where(occupied, np.maximum(stored["objective"] - floor, 0.0), 0.0)
-    return np.maximum(np.maximum(candidates.fitness - floor, 0.0) - before, 0.0)
+    return np.maximum(np.maximum(fitness.reshape(-1) - floor, 0.0) - before, 0.0).reshape(fitness.shape)
 
 
 def record(earnings: Earnings, makers: np.ndarray, gains: np.ndarray) -> Earnings:
