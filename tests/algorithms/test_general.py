@@ -11,6 +11,7 @@ from qdpg.algorithms.pieces import count_cells
 from qdpg.algorithms.registry import config_from_json, config_to_json, make_algorithm, make_config, name_algorithm
 from qdpg.learn.directions import Movement
 from qdpg.learn.networks import flatten_population
+from qdpg.memory.reevaluated import ArchiveSettings
 from qdpg.play.player import make_player
 from qdpg.tasks import make_task
 
@@ -45,6 +46,23 @@ def test_the_papers_tasks_keep_presets_of_their_own():
     for name in GENERAL:
         for task in ("point-maze", "ant-trap"):
             assert make_config(name, "tuned", make_task(task).spec, {}) == make_config(name, "tuned", task, {})
+
+
+def test_elites_must_last_alike_for_every_algorithm_that_has_an_archive():
+    archives = {
+        name: make_config(name, "tuned", HOPPER.spec, {}).archive for name in GENERAL if name not in ("td3", "sac")
+    }
+    assert len(archives) == 9
+    assert set(archives.values()) == {ArchiveSettings(reevaluations=1.0, full_after=4.0)}
+    assert make_config("map-elites", "tuned", "point-maze", {}).archive == ArchiveSettings()
+
+
+def test_only_our_own_algorithms_screen_their_variation():
+    screened = {
+        name: make_config(name, "tuned", HOPPER.spec, {}).iso_line.screened_from for name in ("qd-pg", "dc-qd-pg")
+    }
+    assert screened == {"qd-pg": 10, "dc-qd-pg": 10}
+    assert make_config("pga-me", "tuned", HOPPER.spec, {}).iso_line.screened_from == 1
 
 
 def test_who_names_no_algorithm_gets_the_better_one_or_the_papers():

@@ -22,6 +22,7 @@ from qdpg.algorithms import (
 from qdpg.algorithms.pieces import count_cells
 from qdpg.emitters.iso_line import IsoLineShare
 from qdpg.emitters.objective import GradientObjective, Objective
+from qdpg.memory.reevaluated import ArchiveSettings
 from qdpg.tasks.task import TaskSpec
 
 GRIDS = {1: (50,), 2: (10, 10), 3: (5, 5, 5), 4: (4, 4, 4, 4)}  # by the number of descriptors
@@ -31,6 +32,8 @@ LEARNING: dict[str, Any] = {"hidden": HIDDEN, "batch_size": 128, "critic_hidden"
 REPLAY = 500_000
 SCALED: dict[str, Any] = {"scaled": "learned", "replay_size": REPLAY}
 VARIATION: dict[str, Any] = {"iso_sigma": 0.05, "line_sigma": 0.2}  # narrower ones found a third of the new cells
+SCREENED = 10  # iso+line offspring made for each that is played; 5 and 20 found as much, 100 now and then less
+LASTING = ArchiveSettings(reevaluations=1.0, full_after=4.0)  # new cells come first, then elites that keep their word
 FIRST = 10  # random policies to start from: untrained networks behave alike
 
 
@@ -47,6 +50,7 @@ def for_map_elites(spec: TaskSpec, algorithm: str) -> map_elites.Config:
         initial_policies=40,
         hidden=HIDDEN,
         iso_sigma=0.05,
+        archive=LASTING,
         cells=count_cells(grid) if algorithm == "cvt-map-elites" else grid,
     )
 
@@ -58,6 +62,7 @@ def for_pga_me(spec: TaskSpec, algorithm: str) -> pga_me.Config:
         population=10,
         initial_policies=FIRST,
         cells=cells(spec),
+        archive=LASTING,
         critic_steps=2_000,
         greedy_steps=100,
         actor_rate=1e-3,
@@ -76,6 +81,7 @@ def for_dcrl_me(spec: TaskSpec, algorithm: str) -> dcrl_me.Config:
         injected=2,
         initial_policies=FIRST,
         cells=cells(spec),
+        archive=LASTING,
         critic_steps=2_000,
         greedy_steps=100,
         actor_rate=1e-3,
@@ -95,6 +101,7 @@ def for_qd_pg(spec: TaskSpec, algorithm: str) -> Any:
         population=10,
         initial_policies=FIRST,
         cells=cells(spec),
+        archive=LASTING,
         gradient_steps_ratio=0.25,
         greedy_steps=100,
         actor_rate=1e-3,
@@ -104,7 +111,7 @@ def for_qd_pg(spec: TaskSpec, algorithm: str) -> Any:
         replay_size=REPLAY,
         visited_threshold=0.01,
         noise_correlation=0.5,
-        iso_line=IsoLineShare(share=0.5, adaptive=True, **VARIATION),
+        iso_line=IsoLineShare(share=0.5, adaptive=True, screened_from=SCREENED, **VARIATION),
         diversity=Objective(**explores, rate_range=1.0),
         quality=Objective(**explores, rate_range=1.0),
     )
@@ -126,6 +133,7 @@ def for_dc_qd_pg(spec: TaskSpec, algorithm: str) -> dc_qd_pg_settings.Config:
         population=10,
         initial_policies=FIRST,
         cells=cells(spec),
+        archive=LASTING,
         gradient_steps_ratio=0.25,
         stored_steps=0,
         stratified=0.0,
@@ -138,7 +146,7 @@ def for_dc_qd_pg(spec: TaskSpec, algorithm: str) -> dc_qd_pg_settings.Config:
         replay_size=REPLAY,
         visited_threshold=0.01,
         noise_correlation=0.5,
-        iso_line=IsoLineShare(share=0.4, adaptive=True, **VARIATION),
+        iso_line=IsoLineShare(share=0.4, adaptive=True, screened_from=SCREENED, **VARIATION),
         diversity=replace(start.diversity, **explores | {"exploration_episodes": 0, "exploration_noise": 0.0}),
         quality=replace(start.quality, **explores, selection_pressure=1.0),
     )
