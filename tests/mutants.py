@@ -65,8 +65,8 @@ MUTANTS = [
     Mutant(
         "order of the halves swapped",
         "algorithms/qd_pg.py",
-        "return [*emitters, IsoLine(varied",
-        "emitters.reverse()\n    return [*emitters, IsoLine(varied",
+        "return [*emitters, *vary(varied",
+        "emitters.reverse()\n    return [*emitters, *vary(varied",
         (
             QD_PG + "test_halves_may_differ_by_one_and_iso_line_offspring_come_last",
             QD_PG + "test_each_half_climbs_its_own_reward[quality-2]",

@@ -48,6 +48,7 @@ def play(generation, player=PLAYER):
     return generation.play(player)
 
 
+@pytest.mark.long
 def test_learns_an_open_way():
     algorithm = small(seed=1)
     while algorithm.steps < 8_000:

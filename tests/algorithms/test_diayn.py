@@ -47,6 +47,7 @@ def test_skills_take_turns_and_are_written_beside_what_they_did():
         np.testing.assert_array_equal(algorithm._state.extra.fitness[turn], rollouts.fitness[:2])
 
 
+@pytest.mark.long
 def test_one_skill_learns_from_entropy_alone():
     """With one skill the reward is zero, whatever the environment pays: its scale changes nothing."""
     player, states = make_player(TASK), []
@@ -58,6 +59,7 @@ def test_one_skill_learns_from_entropy_alone():
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.long
 def test_skills_become_distinguishable():
     """Four skills in an open box end in four places, by which a discriminator knows them."""
     task = PointMaze(goal=(-0.9, 0.9), horizon=40)

@@ -51,6 +51,7 @@ class PlanarArm(JaxTask):
         return 0.5 + jnp.stack([jnp.cos(angles).sum(), jnp.sin(angles).sum()]) / 16
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "cells"), [("map-elites", (32, 32)), ("cvt-map-elites", 256)])
 def test_planar_arm_after_50_000_evaluations(name, cells):
     """Random search reaches 0.57 of the grid, the published operator 0.82 (in batches of 100)."""

@@ -92,6 +92,7 @@ def test_exploring_fills_the_grid():
     assert algorithm.generation == len(filled)
 
 
+@pytest.mark.long
 def test_exploiting_learns_an_open_way():
     """A straight way of seven steps costs about -2.5, standing still about -37."""
     task = PointMaze(goal=(-0.6, -0.7), horizon=60)

@@ -380,6 +380,7 @@ def test_footprint_is_what_is_allocated(task):
     assert foreseen.checkpoint >= sum(array.nbytes for array in algorithm.state().values())
 
 
+@pytest.mark.long
 def test_q_pg_learns_an_open_way():
     """A goal with no wall before it: an elite must find it from most starts, which none does by chance."""
     task = PointMaze(goal=(-0.6, -0.7), horizon=60)

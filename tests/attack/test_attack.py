@@ -20,7 +20,11 @@ def test_every_kind_of_attack_has_a_short_form():
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] * (name == "file mutations")) for name in NUMBERS]
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] * (name in ("file mutations", "strangers' runs")))
+        for name in NUMBERS
+    ],
 )
 def test_nothing_is_found(arena, name):
     for number in range(NUMBERS[name]):

@@ -19,6 +19,7 @@ def test_operations_are_those_of_the_update():
     assert count_operations(WORKLOADS["ant29"]) == pytest.approx(4.3e9, rel=0.02)
 
 
+@pytest.mark.long
 def test_all_contestants_run_and_are_compared():
     result = measure_workload(Workload(2, 3, 1, (8, 8), batch_size=16, rows=2010, steps=3), turns=1)
     assert {"agent_steps_per_s", "ratio_to_plain_jax", "fraction_of_matmul"} <= set(result)

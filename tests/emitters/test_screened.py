@@ -120,7 +120,9 @@ def test_variation_is_screened_where_that_is_wanted():
     assert (type(emitter), emitter.size, emitter.made) == (Screened, 3, 7)
 
 
-@pytest.mark.parametrize("name", ["qd-pg", "pga-me", "dcrl-me"])
+@pytest.mark.parametrize(
+    "name", ["pga-me", *(pytest.param(name, marks=pytest.mark.long) for name in ("qd-pg", "dcrl-me"))]
+)
 def test_all_with_a_replay_memory_can_have_it(name):
     task = make_task("point-maze", horizon=20)
     settings = {"population": 8, "initial_policies": 12, "hidden": (8, 8), "batch_size": 8, "iso_line.share": 0.5}

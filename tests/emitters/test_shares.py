@@ -64,6 +64,7 @@ def test_what_was_earned_is_forgotten_by_and_by():
     np.testing.assert_allclose(second.played, KEPT * first.played)
 
 
+@pytest.mark.long
 def test_gains_are_what_the_qd_score_grows_by():
     algorithm = make()
     advance(algorithm, 1)

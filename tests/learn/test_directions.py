@@ -126,7 +126,9 @@ def test_directions_are_drawn_all_around(size, shortest):
     assert np.abs(drawn.mean(axis=0)).max() < 0.03
 
 
-@pytest.mark.parametrize(("unit", "length"), [(False, 1.0), (True, 1.0), (True, 0.2)])
+@pytest.mark.parametrize(
+    ("unit", "length"), [pytest.param(False, 1.0, marks=pytest.mark.long), (True, 1.0), (True, 0.2)]
+)
 def test_one_policy_learns_to_go_anywhere(unit, length):
     """From random steps on a plane, a policy that sees a direction learns to step there, and nowhere else."""
     rng = np.random.default_rng(0)

@@ -123,6 +123,7 @@ def test_splitting_does_not_change_it_and_steps_are_not_a_shape(replay):
     assert_same(improve(agent, None, view, SCALE, KEY, 0, 0, settings=SETTINGS)[0], agent)
 
 
+@pytest.mark.long
 def test_entropy_reaches_its_target():
     """One-step episodes in which chance costs something: the temperature finds the price at which entropy is −A."""
     rng, number = np.random.default_rng(0), 4000

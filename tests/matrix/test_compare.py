@@ -151,6 +151,7 @@ def test_a_run_in_the_place_of_another_is_refused(tmp_path):
         compare(out, quiet=True)
 
 
+@pytest.mark.long
 def test_failed_runs_are_recorded_and_the_rest_goes_on(tmp_path):
     (tmp_path / "own.py").write_text(OWN_TASKS)
     command = words("out", CHEAP, tasks=["own:Lost", "own:Broken", "point-maze"], seeds="7-7")
