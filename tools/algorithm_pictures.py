@@ -29,7 +29,7 @@ from qdpg.tasks.floor_plan import draw_floor
 ROOT = Path(__file__).parents[1]
 STEPS, SEED, TASK = 30_000, 0, "point-maze"
 NAMES = (
-    *("qd-pg", "dc-qd-pg", "pga-me", "dcrl-me", "map-elites", "me-es"),
+    *("qd-pg", "dc-qd-pg", "pga-me", "dcrl-me", "map-elites", "cma-mae", "me-es"),
     *("td3", "sac", "rnd", "diayn", "agac", "p3s-td3", "cem-rl"),
 )
 

@@ -52,7 +52,7 @@ def test_elites_must_last_alike_for_every_algorithm_that_has_an_archive():
     archives = {
         name: make_config(name, "tuned", HOPPER.spec, {}).archive for name in GENERAL if name not in ("td3", "sac")
     }
-    assert len(archives) == 9
+    assert len(archives) == 10
     assert set(archives.values()) == {ArchiveSettings(reevaluations=1.0, full_after=4.0)}
     assert make_config("map-elites", "tuned", "point-maze", {}).archive == ArchiveSettings()
 

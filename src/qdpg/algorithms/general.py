@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from qdpg.algorithms import (
+    cma_mae,
     dc_qd_pg_settings,
     dcrl_me,
     map_elites,
@@ -53,6 +54,11 @@ def for_map_elites(spec: TaskSpec, algorithm: str) -> map_elites.Config:
         archive=LASTING,
         cells=count_cells(grid) if algorithm == "cvt-map-elites" else grid,
     )
+
+
+def for_cma_mae(spec: TaskSpec, algorithm: str) -> cma_mae.Config:
+    """CMA-MAE with few strategies, since a generation counts more than its size where there are few episodes."""
+    return cma_mae.Config(strategies=2, population=40, hidden=HIDDEN, cells=cells(spec), archive=LASTING)
 
 
 def for_pga_me(spec: TaskSpec, algorithm: str) -> pga_me.Config:
@@ -185,6 +191,7 @@ GENERAL = {
     "sac": for_sac,
     "map-elites": for_map_elites,
     "cvt-map-elites": for_map_elites,
+    "cma-mae": for_cma_mae,
     "pga-me": for_pga_me,
     "dcrl-me": for_dcrl_me,
     "dc-qd-pg": for_dc_qd_pg,

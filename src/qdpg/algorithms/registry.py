@@ -63,6 +63,7 @@ ALGORITHMS = {
     "dcrl-me": Entry("Descriptor-conditioned RL MAP-Elites", True, False, True, True, True, "dcrl_me"),
     "map-elites": Entry("MAP-Elites on a grid", False, False, True, True, True, "map_elites"),
     "cvt-map-elites": Entry("MAP-Elites on a Voronoi tessellation", False, False, True, True, True, "map_elites"),
+    "cma-mae": Entry("MAP-Annealing with separable CMA-ES", False, False, True, True, True, "cma_mae"),
     "me-es": Entry("MAP-Elites with evolution strategies", False, False, True, True, True, "me_es"),
     "ns-es": Entry("Novelty search with evolution strategies", False, False, False, True, True, "ns_es"),
     "nsr-es": Entry("NS-ES with fitness and novelty in equal parts", False, False, True, True, True, "ns_es"),
