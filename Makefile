@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 DOCS   := .venv-docs
 FIRST  := runs/first
 
-.PHONY: run test golden long slow attack mutants lint types venv figures tutorials quotes pages wheel docs docs-serve lock clean
+.PHONY: run test golden long slow attack mutants lint types venv figures tutorials quotes results pages wheel docs docs-serve lock clean
 
 run: venv  ## set up, then do the main job
 	test -e $(FIRST) && $(BIN)/qdpg resume $(FIRST) || $(BIN)/qdpg train point-maze --until-solved --steps 200000 --out $(FIRST)
@@ -57,6 +57,9 @@ tutorials: venv  ## run the tutorials and write their pages: five minutes
 
 quotes: venv  ## numbers of docs/results, wherever other pages quote them
 	$(BIN)/python tools/quotes.py
+
+results: venv  ## the paper's tables beside ours: what is there, and what is missing with its cost
+	$(BIN)/python tools/paper_tables.py
 
 pages: run  ## offline pages of the two collections in docs/results and of the first run, into runs/pages: ten minutes
 	mkdir -p runs/pages

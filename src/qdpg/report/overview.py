@@ -95,6 +95,7 @@ def list_runs(findings: Findings) -> Table:
         else:
             state = "finished"
         made = [str(manifest[name])[:12] for name in ("qdpg", "revision") if manifest.get(name)]
+        made += ["changed since"] * bool(manifest.get("changed"))
         row = [result.name, config["task"], config["algorithm"], config["preset"], str(config["seed"]), state]
         row += [number(result.steps), number(result.evaluated_best), number(result.final), number(result.best_elite)]
         row.append(" ".join(made))
@@ -107,7 +108,7 @@ def list_runs(findings: Findings) -> Table:
             | {name: getattr(result, name) for name in ("final", "best_elite", "coverage", "qd_score", "seconds")}
             | {
                 name: manifest.get(name)
-                for name in ("qdpg", "revision", "jax", "mujoco", "python", "machine", "started")
+                for name in ("qdpg", "revision", "changed", "jax", "mujoco", "python", "machine", "started")
             }
         )
     columns = ["run", "task", "algorithm", "preset", "seed", "state", "steps", "best elite", "final performance"]

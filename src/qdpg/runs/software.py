@@ -18,18 +18,19 @@ _FLAGS = (
     *("NPY_DISABLE_CPU_FEATURES", "NPY_ENABLE_CPU_FEATURES", "OPENBLAS_CORETYPE", "MKL_CBWR"),
 )
 # What a continued run may differ in without another result: see `differences`.
-_HARMLESS = ("revision", "started", "seed", "threads", "machine", "python")
+_HARMLESS = ("revision", "changed", "started", "seed", "threads", "machine", "python")
 
 
 def describe_software() -> dict[str, Any]:
-    """Versions, machine, flags and revision."""
+    """Versions, machine, flags, revision, and whether the source was changed since."""
     return {
         **find_versions(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         **find_processor(),
         "threads": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "flags": {name: os.environ[name] for name in _FLAGS if name in os.environ},
-        "revision": _git_revision(),
+        "revision": _ask_git("rev-parse", "HEAD"),
+        "changed": bool(_ask_git("status", "--porcelain", "--", ".")),
     }
 
 
@@ -43,12 +44,12 @@ def _plain(value: Any) -> str:
     return " ".join(f"{k}={v}" for k, v in value.items()) or "none" if isinstance(value, Mapping) else str(value)
 
 
-def _git_revision() -> str | None:
-    """The revision of qdpg's own source, if it runs from a checkout."""
-    source = Path(__file__).parent
+def _ask_git(*words: str) -> str | None:
+    """What git says of qdpg's own source, if it runs from a checkout: its revision, or what is not committed."""
+    source = Path(__file__).parents[1]
     try:
         found = subprocess.run(
-            ["git", "-C", str(source), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False
+            ["git", "-C", str(source), *words], capture_output=True, text=True, timeout=5, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

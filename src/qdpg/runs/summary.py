@@ -110,6 +110,7 @@ def put_in_words(summary: dict[str, Any]) -> dict[str, str]:
     about = [versions.pop(name, "-") for name in ("machine", "started", "seed", "revision")]
     processor = [versions.pop(name, "") for name in ("cpu", "instruction_sets")]
     versions.pop("threads", None)
+    has_changed = versions.pop("changed", "False") == "True"
     flags = versions.pop("flags", "{}")
     rows = {
         "task": summary["task"] + ("" if solved is None else f" (solved above {number(solved)})"),
@@ -126,7 +127,7 @@ def put_in_words(summary: dict[str, Any]) -> dict[str, str]:
         "last population": "not evaluated yet",
         "compatibility": "not recorded: this algorithm climbs no novelty",
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
-        "revision": about[3][:12],
+        "revision": about[3][:12] + (", with changes that were not committed" if has_changed else ""),
         "machine": ", ".join(part for part in (about[0], *processor, f"started {about[1]}") if part)
         + ("" if flags == "{}" else f", flags {flags}"),
     }
