@@ -155,9 +155,21 @@ on the ants nothing here has its budget. Seconds are wall time on one core.
 """
 
 
+FIGURES = """## Figures, and the other tables
+
+| the paper | here |
+|---|---|
+| Figure 3 and the gradient maps: tasks, and where the reward pulls | [Tasks](../tasks.md); `qdpg tasks --draw DIRECTORY` |
+| learning curves, ablations, coverage maps, final grids | `qdpg report runs/results/PART`; of earlier runs with other budgets: [point-maze](point-maze/report.md), [ant-trap](ant-trap/report.md), [ant-maze](ant-maze/report.md) |
+| adaptation: trials, and the map of performance | [point-maze](point-maze/adaptation.md), [ant-maze](ant-maze/README.md); `qdpg adapt RUN` |
+| Table 3: settings | [all settings](../from-code/settings.md), preset `paper` |
+| Table 4: summary of algorithms | `qdpg algorithms` |
+"""  # noqa: E501
+
+
 def write_page(rows: Sequence[Row]) -> str:
     """The page."""
-    return "\n".join([INTRODUCTION, *(line for part in PARTS for line in write_part(part, rows))])
+    return "\n".join([INTRODUCTION, *(line for part in PARTS for line in write_part(part, rows)), FIGURES])
 
 
 def write_part(part: Part, rows: Sequence[Row]) -> list[str]:
