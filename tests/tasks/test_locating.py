@@ -35,6 +35,28 @@ def test_descriptors_that_are_not(descriptors):
     assert find_located(SEEN, descriptors) == ()
 
 
+@pytest.mark.parametrize("bent", [np.sin, np.tanh])
+def test_what_only_looks_alike_in_a_small_range_is_not_the_same(bent):
+    angles = np.linspace(-0.02, 0.1, 60)[:, None]
+    assert find_located(angles, bent(angles)) == ()
+
+
+def test_what_moves_less_than_rounding_shows_is_not_the_same():
+    descriptors = np.float32(1000) + np.float32(1e-4) * np.arange(60, dtype=np.float32)[:, None] % 7
+    assert find_located(SEEN, descriptors) == ()
+
+
+def test_single_precision_far_from_zero_is_the_same():
+    place = np.linspace(1000, 1003, 60)[:, None]
+    assert find_located(place, place.astype(np.float32)) == ((0, 1.0, 0.0),)
+
+
+def test_descriptors_that_are_not_numbers():
+    descriptors = SEEN[:, :1].copy()
+    descriptors[7] = np.nan
+    assert find_located(SEEN, descriptors) == ()
+
+
 def test_few_states_say_nothing():
     few = SEEN[: LEAST_STATES - 1]
     assert find_located(few, few[:, :1]) == ()

@@ -175,7 +175,7 @@ def _check_located(spec: TaskSpec, episodes: list[_Episode]) -> Iterator[str]:
         if not np.allclose(read, np.clip(told[:, i], low, high), atol=1e-4 * (high - low)):
             yield (
                 f"descriptor {i} ({spec.descriptor_names[i]}) is not {factor:g} times observation {row} plus "
-                f"{shift:g}; mend located, or leave it out."
+                f"{shift:g}; mend located; located=() says that there is none."
             )
 
 

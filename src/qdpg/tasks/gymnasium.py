@@ -49,6 +49,8 @@ class GymnasiumTask(Task):
         kwargs: What the environment is made with.
         descriptor_names: What the descriptors are called in figures; empty gives them numbers.
         observation_scale: Typical sizes of the observations, if they are known; see `TaskSpec`.
+        located: Which observations the descriptors are; see `TaskSpec`. None finds out by random play, and () says that
+            they are none.
     """
 
     env: str | Callable[[], gymnasium.Env]
@@ -64,6 +66,7 @@ class GymnasiumTask(Task):
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     descriptor_names: tuple[str, ...] = ()
     observation_scale: tuple[float, ...] = ()
+    located: Located | None = None
 
     @property
     def label(self) -> str:
@@ -207,7 +210,9 @@ class GymnasiumTask(Task):
         return np.array(psi, np.float32).reshape(-1)  # np.array copies, so a view of live state does no harm
 
     def _locate(self, env: gymnasium.Env) -> Located:
-        """Find out which observations the descriptors are, by indices or, where there are none, by random play."""
+        """Find out which observations the descriptors are: from what was said, from indices, or by random play."""
+        if self.located is not None:
+            return self.located
         if self._has_indices:
             return tuple((i, 1.0, 0.0) for i in self._indices)
         rng, seen, described, ended = np.random.default_rng(0), [], [], True

@@ -9,7 +9,8 @@ from qdpg.native import one_thread
 Located = tuple[tuple[int, float, float], ...]
 
 LEAST_STATES = 20  # with fewer, chance could make anything look alike
-EXACT = 1e-3  # the largest error, as a share of how far the descriptor moved
+EXACT, ROUNDING = 1e-5, 5e-7  # the largest error, as a share of how far the descriptor moved, and of its size
+ALIKE = 1e-3  # but at most so much of how far it moved: beyond, rounding hides what there is to see
 
 
 def find_located(observations: np.ndarray, descriptors: np.ndarray) -> Located:
@@ -30,15 +31,16 @@ def find_located(observations: np.ndarray, descriptors: np.ndarray) -> Located:
     squares = (moved**2).sum(axis=0)
     for psi in described.T:
         span = psi.max() - psi.min()
+        largest = min(EXACT * span + ROUNDING * np.abs(psi).max(), ALIKE * span)
         with one_thread():
             factors = moved.T @ (psi - psi.mean()) / np.where(squares > 0, squares, np.inf)
         shifts = psi.mean() - factors * seen.mean(axis=0)
         errors = np.abs(seen * factors + shifts - psi[:, None]).max(axis=0)
         row = int(np.argmin(errors))
-        if span <= 0 or len(np.unique(psi)) < LEAST_STATES or errors[row] > EXACT * span:
+        if len(np.unique(psi)) < LEAST_STATES or not errors[row] <= largest:  # nor if anything is not a number
             return ()
         factor, shift = factors[row], shifts[row]
-        if np.abs(seen[:, row] - psi).max() <= EXACT * span:
+        if np.abs(seen[:, row] - psi).max() <= largest:
             factor, shift = 1.0, 0.0  # they are the same but for rounding
         found.append((row, float(factor), float(shift)))
     return tuple(found)
