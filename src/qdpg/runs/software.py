@@ -23,15 +23,24 @@ _HARMLESS = ("revision", "changed", "started", "seed", "threads", "machine", "py
 
 def describe_software() -> dict[str, Any]:
     """Versions, machine, flags, revision, and whether the source was changed since."""
+    revision = _ask_git("rev-parse", "HEAD")
     return {
         **find_versions(),
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         **find_processor(),
         "threads": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "flags": {name: os.environ[name] for name in _FLAGS if name in os.environ},
-        "revision": _ask_git("rev-parse", "HEAD"),
-        "changed": bool(_ask_git("status", "--porcelain", "--", ".")),
+        "revision": revision or None,
+        # An answer that does not come counts as a change.
+        "changed": bool(revision) and _ask_git("status", "--porcelain", "--", ".") != "",
     }
+
+
+def continued(then: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run remembers when this code goes on with it: once code was another, the revision does not tell all."""
+    now = describe_software()
+    is_same = then.get("revision") == now["revision"] and not now["changed"]
+    return {**then, "changed": bool(then.get("changed")) or not is_same}
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -53,4 +62,4 @@ def _ask_git(*words: str) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return found.stdout.strip() or None
+    return found.stdout.strip() if found.returncode == 0 else None

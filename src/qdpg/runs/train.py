@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,6 +32,7 @@ from qdpg.runs.looks import Looks, is_look_due
 from qdpg.runs.records import Ties, Written, write_record
 from qdpg.runs.room import peak_memory
 from qdpg.runs.run import LOGS, Run, change_steps, check_steps, start_over, write_manifest
+from qdpg.runs.software import continued
 from qdpg.runs.solved import steps_to_solved
 
 
@@ -125,6 +127,8 @@ class Trainer:
             run = start_over(run)
         if new_steps is not None or run.config["format"] != FORMAT:
             run = change_steps(run, run.settings.steps if new_steps is None else new_steps)
+        if found is not None:
+            run = replace(run, manifest=continued(run.manifest))
         self.run, self.settings = run, run.settings
         self.seconds = found.seconds["all"] if found else 0.0
         for kind in KINDS:

@@ -87,8 +87,8 @@ def train(
     Args:
         task: A built-in task, gym:ENV_ID, module:name, or a task that is made already. One of your own must be in a
             file that can be imported, so that the run can be opened again.
-        algorithm: See `qdpg algorithms`; module:Class or a class of your own, likewise in a file; by default the one
-            that `qdpg tasks` names for the task.
+        algorithm: See `qdpg algorithms`; module:Class or a class of your own, likewise in a file; by default
+            "dc-qd-pg", and "qd-pg" with the paper's settings.
         steps: Environment steps to train for.
         seed: What every random draw comes from.
         out: Directory of the run; by default one in runs/ named after task, algorithm, preset and seed.
