@@ -66,4 +66,5 @@ def networks_footprint(networks: Networks, config: Any, learners: int, further_i
     visited = getattr(config, "visited_size", 0) * spec.descriptor_size
     state = 4 * (numbers + config.archive.entries_per_cell * count_cells(config.cells) * policy + visited)
     replay = replay_bytes(config.replay_size, seen, spec.action_size, spec.descriptor_size)
-    return Footprint(memory=replay + 3 * state + 16 * config.population * policy, checkpoint=state, replay=replay)
+    made = config.population * config.iso_line.screened_from  # of which `population` are played
+    return Footprint(memory=replay + 3 * state + 16 * made * policy, checkpoint=state, replay=replay)

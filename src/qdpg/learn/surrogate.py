@@ -13,7 +13,7 @@ import jax
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
-from qdpg.learn.networks import MLP, apply_mlp
+from qdpg.learn.networks import MLP, apply_mlp, repeat_policies
 
 REACHES = (0.25, 0.5, 1.0, 2.0)  # of likeness, in typical distances between the known policies
 NOISES = (0.02, 0.1, 0.3, 0.6)  # share of the variance that is chance
@@ -33,7 +33,9 @@ def _act(policies: MLP, states: jax.Array) -> jax.Array:
 
 def describe(policies: MLP, states: np.ndarray) -> np.ndarray:
     """The clipped actions of n policies in S states, joined, [n, S · A] float64."""
-    actions = np.asarray(_act(policies, states), np.float64)
+    number = len(policies)
+    padded = 1 << (number - 1).bit_length()  # one compiled program for each power of two
+    actions = np.asarray(_act(repeat_policies(policies, padded), states), np.float64)[:number]
     return np.clip(actions, -1.0, 1.0).reshape(len(actions), -1)
 
 
