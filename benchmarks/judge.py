@@ -4,7 +4,8 @@
         --seeds 11 12 13 --out runs/judge --rows docs/results/any-task/rows.csv
 
 Runs that have a row are left alone, so a stopped judging goes on. Each run has one core to itself, and its row says
-which revision it comes from. `docs/results/any-task` holds the rows, `docs/research/any-task.md` what they mean.
+which revision it comes from, and nothing of CPU seconds if it was stopped in between. `docs/results/any-task` holds the
+rows, `docs/research/any-task.md` what they mean.
 """
 
 from __future__ import annotations
@@ -67,23 +68,25 @@ def append(rows: Path, row: dict[str, object]) -> None:
 
 def judge(task: str, algorithm: str, settings: str, seed: str, steps: str, episodes: int, out: Path) -> dict:
     """Train one run and evaluate it; its row."""
-    run = out / "-".join([task.rpartition(":")[2], algorithm, *settings.split(), seed]).replace("=", "_")
+    run = out / "-".join([task, algorithm, *settings.split(), seed, steps]).replace("=", "_").replace(":", ".")
     options = ["--algorithm", algorithm, "--seed", seed, "--steps", steps, "--evaluate-seconds", "0", "--quiet"]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if run.exists():
-        command("resume", str(run), "--trust", "--evaluate-seconds", "0", "--quiet")
+    was_stopped = run.exists()
+    if was_stopped:
+        command("resume", str(run), "--steps", steps, "--trust", "--evaluate-seconds", "0", "--quiet")
     else:
         given = ["--set", *settings.split()] if settings else []
         command("train", task, *options, "--out", str(run), *given)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     found = json.loads(command("evaluate", str(run), "--episodes", str(episodes), "--trust", "--json"))
-    revision = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=HERE, capture_output=True, text=True)
+    made_by = json.loads((run / "manifest.json").read_text())
+    seconds = round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     return {
         **dict(zip(COLUMNS[:5], (task, algorithm, settings, seed, steps), strict=True)),
         "episodes": episodes,
         **figures(found),
-        "cpu_seconds": round(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime),
-        "revision": revision.stdout.strip(),
+        "cpu_seconds": "" if was_stopped else seconds,
+        "revision": f"{made_by['revision']}"[:7] + "-dirty" * made_by["changed"],
     }
 
 

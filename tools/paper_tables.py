@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from qdpg.errors import UserError
 from qdpg.report import paper
 from qdpg.report.gather import gather
 from qdpg.report.result import Result
@@ -50,7 +51,8 @@ class Part(NamedTuple):
     def command(self) -> list[str]:
         """The words of `qdpg compare` that train all of it."""
         asked = ["--tasks", self.task, "--algorithms", ",".join(self.algorithms), "--seeds", str(self.seeds)]
-        return ["compare", *asked, "--steps", str(self.steps), "--out", (RUNS / self.name).relative_to(ROOT).as_posix()]
+        place = (RUNS / self.name).relative_to(ROOT).as_posix()
+        return ["compare", *asked, "--steps", str(self.steps), "--threads", "1", "--out", place]
 
 
 EVOLUTION = ("cvt-map-elites", "cma-mae", "me-es", "ns-es", "nsr-es", "nsra-es")
@@ -84,9 +86,13 @@ def collect(runs: Path) -> list[Row]:
     """A row for each run that is finished, evaluated, of committed code, and belongs to a part."""
     found = []
     for part in PARTS:
-        if (runs / part.name).is_dir():
+        if not (runs / part.name).is_dir():
+            continue
+        try:
             results = gather([runs / part.name]).results
-            found += [make_row(part, result) for result in results if counts(part, result)]
+        except UserError:
+            continue  # nothing was saved yet
+        found += [make_row(part, result) for result in results if counts(part, result)]
     return found
 
 
@@ -151,7 +157,8 @@ Presets `tuned`.
 **Evaluated** is the mean of the best elite over 20 fresh starts that it was not chosen by, **stored** the episode that
 it was kept for, which is optimistic. Both are interquartile means over seeds; in brackets a bootstrap interval (95 %).
 **The paper** has medians of 5 seeds ± half the interquartile range, after 10⁶ steps on point-maze and 10⁸ on the ants:
-on the ants nothing here has its budget. Seconds are wall time on one core.
+on the ants nothing here has its budget. Its evolution strategies are those of Colas et al. (2020), which had some
+10¹⁰ steps. Seconds are wall time on one core.
 """
 
 
