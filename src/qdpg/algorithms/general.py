@@ -1,7 +1,8 @@
 """Settings for tasks that no preset names: derived from a task's sizes, horizon and bounds, never from its name.
 
-They were chosen on halfcheetah-uni, hopper-uni, ant-omni and the hills of docs/your-own-task.md, and judged on others;
-docs/research/any-task.md has both. Networks, minibatches and gradient steps are what an ordinary processor can afford.
+They were chosen on halfcheetah-uni, hopper-uni, ant-omni, the hills of docs/your-own-task.md and the tasks of
+benchmarks/choosing_tasks.py, and judged on others; docs/research/any-task.md has both. Networks, minibatches and
+gradient steps are what an ordinary processor can afford.
 """
 
 from __future__ import annotations

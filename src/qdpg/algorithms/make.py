@@ -19,7 +19,7 @@ def make_algorithm(
     """Return a fresh algorithm, an `ask`/`tell` pair.
 
     Args:
-        algorithm: See `qdpg algorithms`, or a class of your own; None takes the task's default.
+        algorithm: See `qdpg algorithms`, or a class of your own; None takes the default.
         task: What it is to solve, or its name.
         seed: What all random draws come from.
         preset: "tuned" or "paper".

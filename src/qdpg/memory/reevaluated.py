@@ -33,8 +33,8 @@ class ArchiveSettings:
         depth: Policies that a cell remembers, its elite among them.
         most_episodes: A policy that has played so many is not played again.
         full_after: Offspring per cell of the archive after which there are so many; up to then their number grows in
-            proportion to the offspring played, since a new cell is worth more than certainty as long as most are
-            empty. 0: from the start.
+            proportion to the generations, those of a warm-up included, since a new cell is worth more than certainty
+            as long as most are empty. 0: from the start.
         parents_start: Whether policies improved for quality, and iso+line offspring, are judged by an episode from the
             start that their parent was stored for, so that a lucky start does not make an elite unbeatable.
     """
