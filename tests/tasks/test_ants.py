@@ -226,3 +226,21 @@ def test_an_ant_does_to_the_west_what_it_does_to_the_north(task, atol):
     expected[:2] = middle + np.array([-y, x])
     np.testing.assert_allclose(np.concatenate([turned.qpos, turned.qvel]), expected, atol=atol)
     assert np.abs(plain.qpos[:2] - middle).max() > 0.01
+
+
+def test_contact_forces_turn_with_the_ant():
+    task = AntTrap(contact="measured")
+    model, (pose, speed) = task.build(), task.start(3)
+    pose[3:7] /= np.linalg.norm(pose[3:7])
+    pose[:3] = 25.0, 20.0, 0.15  # torso and legs press on the floor
+    turned, seen = np.array(task.spec.quarter_turn[0]), []
+    start = np.concatenate([pose, speed])
+    for state in (start, start[turned[:29, 0]] * turned[:29, 1]):
+        data = mujoco.MjData(model)
+        data.qpos[:], data.qvel[:] = state[:15], state[15:]
+        data.qpos[:2] = pose[:2]
+        mujoco.mj_forward(model, data)
+        seen.append(np.concatenate([data.qpos, data.qvel, data.cfrc_ext.ravel()]))
+    plain, other = seen
+    np.testing.assert_allclose(other[29:], (plain[turned[:, 0]] * turned[:, 1])[29:], atol=1e-6)
+    assert np.abs(plain[29:]).max() > 1.0

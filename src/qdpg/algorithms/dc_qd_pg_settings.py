@@ -116,12 +116,28 @@ def preset(name: str, task: str, algorithm: str = "dc-qd-pg") -> Config:
     """The settings of preset "tuned", the only one, for `task`; docs/dc-qd-pg.md says why."""
     config = Config()
     if task == "ant-trap":
-        return replace(config, cells=(15, 8), quality=replace(config.quality, reward_offset=0.75))
+        return _tune_ant_trap(config)
     if task == "ant-maze":
         return _tune_ant_maze(config)
     if task == "point-maze":
         return _tune_point_maze(config)
     return config
+
+
+def _tune_ant_trap(config: Config) -> Config:
+    """A light ant, for which it is easier to reach a place than to stay there until the end."""
+    return replace(
+        config,
+        population=16,
+        direction_fields=2,
+        navigation_fields=5,
+        unit_directions=True,
+        symmetry_augmentation=True,
+        reward_share=0.0,
+        cells=(15, 8),
+        archive=ArchiveSettings(reevaluations=0.5, full_after=4.0),
+        quality=replace(config.quality, reward_offset=0.75),
+    )
 
 
 def _tune_ant_maze(config: Config) -> Config:

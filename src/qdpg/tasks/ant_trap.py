@@ -10,13 +10,18 @@ import numpy as np
 
 from qdpg.errors import UserError
 from qdpg.ranges import Horizon
-from qdpg.tasks.ant import POSITION_SCALE, VELOCITY_SCALE, AntBody, AntTask, build_ant
+from qdpg.tasks.ant import POSITION_SCALE, QUARTER_TURN, VELOCITY_SCALE, AntBody, AntTask, build_ant
 from qdpg.tasks.task import Box, Floor, Physics, TaskSpec
 
 WALLS = (Box(12, 0, 0.1, 2.6), Box(8.9, 2.6, 3, 0.1), Box(8.9, -2.6, 3, 0.1))
 LOW, HIGH = np.array([0.0, -8.0]), np.array([30.0, 8.0])  # descriptors are clipped to this
 SCALE = (128.0, 32.0, *POSITION_SCALE, *VELOCITY_SCALE)  # of observations without contact forces
 HEALTHY = (0.2, 1.0)  # torso height outside which the episode ends
+
+# A quarter turn (see `QUARTER_TURN`) of torques and forces on 14 bodies: the world, the torso, three parts of each leg.
+_FORCES = ((1, -1), (0, 1), (2, 1), (4, -1), (3, 1), (5, 1))
+_BODIES = (0, 1, *(2 + 3 * ((leg - 1) % 4) + part for leg in range(4) for part in range(3)))
+TURNED_CONTACT = tuple((29 + 6 * body + source, sign) for body in _BODIES for source, sign in _FORCES)
 CONTROL_COST, CONTACT_COST, SURVIVAL = 0.5, 0.0005, 1.0
 
 
@@ -44,6 +49,7 @@ class AntTrap(AntTask):
     @property
     def spec(self) -> TaskSpec:
         """Sizes, bounds and reference scores (docs/tasks.md says how each was computed)."""
+        seen, acted = QUARTER_TURN
         return TaskSpec(
             name="ant-trap",
             observation_size=29 if self.contact == "left-out" else 113,
@@ -57,6 +63,7 @@ class AntTrap(AntTask):
             evaluate_every=150_000,
             located=((0, 1.0, 0.0), (1, 1.0, 0.0)),
             observation_scale=SCALE + (1.0,) * 84 if self.measures_contact else SCALE,
+            quarter_turn=((*seen, *TURNED_CONTACT), acted) if self.measures_contact else QUARTER_TURN,
             references={"scripted": 1600.0, "deceptive": 1225.0, "random": -18.0, "motionless": 1000.0},
             floor=Floor(low=(-3.0, -8.0), high=(30.0, 8.0), walls=WALLS, start=Box(0, 0, 0.1, 0.1), pull="forward"),
         )
