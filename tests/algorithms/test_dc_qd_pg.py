@@ -8,7 +8,8 @@ from small_qd_pg import PLAYER, TASK, advance
 
 from qdpg.algorithms import dc_qd_pg
 from qdpg.algorithms.dc_qd_pg import DCQDPG, footprint
-from qdpg.algorithms.dc_qd_pg_settings import Config, preset
+from qdpg.algorithms.dc_qd_pg_presets import preset
+from qdpg.algorithms.dc_qd_pg_settings import Config
 from qdpg.algorithms.registry import make_config
 from qdpg.emitters.fields import FIELD, WEIGHTS, count_mutated
 from qdpg.emitters.iso_line import IsoLineShare

@@ -17,7 +17,8 @@ import numpy as np
 
 from qdpg.algorithms.algorithm import Family, Footprint, Generation
 from qdpg.algorithms.archive import never
-from qdpg.algorithms.dc_qd_pg_settings import Config, check_directions, find_idle_directions, preset
+from qdpg.algorithms.dc_qd_pg_presets import preset
+from qdpg.algorithms.dc_qd_pg_settings import Config, check_directions, find_idle_directions
 from qdpg.algorithms.pieces import climbing_settings, draw_seeds
 from qdpg.algorithms.qd_pg import QDPG
 from qdpg.algorithms.qd_pg_checks import networks_footprint

@@ -1,40 +1,25 @@
-"""Playing any Gymnasium environment: one environment per episode, one after the other in this process."""
+"""Playing any Gymnasium environment, in this process."""
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
-
-import gymnasium
 import numpy as np
 
-from qdpg.errors import DivergedError, UserError
+from qdpg.errors import DivergedError
 from qdpg.learn.networks import MLP
 from qdpg.play.acting import NO_NOISE, Actor, Noise, RollIn, draw_noise
+from qdpg.play.gymnasium_envs import Seen, make_environments
 from qdpg.play.rollouts import Rollouts, make_rollouts
-from qdpg.tasks.gymnasium import GymnasiumTask, in_words
-
-
-class _Seen(NamedTuple):
-    """What an environment showed after a reset or a step."""
-
-    observation: np.ndarray  # [O] float32
-    descriptor: np.ndarray  # [D] float32
-    reward: float = 0.0
-    terminated: bool = False
-    truncated: bool = False
+from qdpg.tasks.gymnasium import GymnasiumTask
 
 
 class GymnasiumPlayer:
-    """Plays a `GymnasiumTask`. Environments are made when first needed, and kept."""
+    """Plays a `GymnasiumTask`, all episodes side by side."""
 
     def __init__(self, task: GymnasiumTask) -> None:
         self.task = task
         self._spec = task.spec
-        self._envs: list[gymnasium.Env] = []
-        weakref.finalize(self, _close, self._envs)
+        self._environments = make_environments(task)
+        self._action_space = task.action_space
 
     def play(
         self,
@@ -55,8 +40,6 @@ class GymnasiumPlayer:
         number, horizon = len(seeds), spec.horizon
         actor = Actor(population)
         draws = draw_noise(seeds, noise, horizon, spec.action_size, roll_in)
-        while len(self._envs) < number:
-            self._envs.append(self.task.make_env())
 
         lengths = np.full(number, horizon, np.int32)
         terminated = np.zeros(number, bool)
@@ -66,7 +49,7 @@ class GymnasiumPlayer:
         actions = np.zeros((number, horizon, spec.action_size), np.float32) if record else None
 
         alive = np.arange(number)
-        seen = [self._reset(env, int(seed)) for env, seed in zip(self._envs, seeds, strict=False)]
+        seen = self._environments.reset(seeds)
         descriptors[:, 0] = [s.descriptor for s in seen]
         current = self._stack(seen, seeds)  # [live episodes, O]
         if observations is not None:
@@ -74,8 +57,8 @@ class GymnasiumPlayer:
         for t in range(horizon):
             acting = alive if roll_in is None else roll_in.acting(alive, t)
             action = actor.act(current, acting, None if draws is None else draws[alive, t])
-            scaled = self.task.scale(action, self._envs[0].action_space)
-            seen = [self._step(self._envs[n], a) for n, a in zip(alive, scaled, strict=True)]
+            scaled = self.task.scale(action, self._action_space)
+            seen = self._environments.step(alive, scaled)
             current = self._stack(seen, seeds[alive])
             rewards[alive, t] = [s.reward for s in seen]
             descriptors[alive, t + 1] = [s.descriptor for s in seen]
@@ -104,32 +87,7 @@ class GymnasiumPlayer:
             actions=actions,
         )
 
-    def _reset(self, env: gymnasium.Env, seed: int) -> _Seen:
-        with self._blaming("reset"):
-            observation, info = env.reset(seed=seed)
-            seen = _Seen(self.task.flatten(observation), self.task.describe(observation, info))
-        return seen
-
-    def _step(self, env: gymnasium.Env, action: np.ndarray) -> _Seen:
-        with self._blaming("step"):
-            observation, reward, terminated, truncated, info = env.step(action)
-            flat, psi = self.task.flatten(observation), self.task.describe(observation, info)
-            seen = _Seen(flat, psi, np.asarray(reward).item(), bool(terminated), bool(truncated))
-        return seen
-
-    @contextmanager
-    def _blaming(self, where: str) -> Iterator[None]:
-        """Turn an error inside the environment, which only its author can mend, into a sentence."""
-        try:
-            yield
-        except UserError:
-            raise
-        except Exception as error:
-            raise UserError(
-                f"{self._spec.name} failed in {where}: {in_words(error)}; see `qdpg check-task`."
-            ) from error
-
-    def _stack(self, seen: list[_Seen], seeds: np.ndarray) -> np.ndarray:
+    def _stack(self, seen: list[Seen], seeds: np.ndarray) -> np.ndarray:
         """Return the observations, [n, O], which policies are about to see and which must therefore be finite."""
         stacked = np.stack([s.observation for s in seen])
         finite = np.isfinite(stacked).all(axis=1)
@@ -137,10 +95,3 @@ class GymnasiumPlayer:
             seed = seeds[~finite][0]
             raise DivergedError(f"an observation of {self._spec.name} is not finite (episode with reset seed {seed})")
         return stacked
-
-
-def _close(envs: list[Any]) -> None:
-    """Close what a player that is gone has left behind."""
-    for env in envs:
-        with suppress(Exception):  # nobody is left who could do anything about it
-            env.close()

@@ -124,6 +124,15 @@ class GymnasiumTask(Task):
             evaluate_every=max(10_000, 50 * horizon),
         )
 
+    @cached_property
+    def action_space(self) -> Box:
+        """The environment's own box of actions."""
+        env = self.make_env()
+        try:
+            return self._check_spaces(env)[0]
+        finally:
+            env.close()
+
     def make_env(self) -> gymnasium.Env:
         """Make one environment.
 
