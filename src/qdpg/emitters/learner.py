@@ -48,6 +48,7 @@ class Rewarded(Protocol):
 
 Scaled = bool | Literal["learned"]
 TYPICAL_VALUE = 10.0  # of states, where rewards are divided by their typical size
+LOOKED_AT = 1 << 16  # transitions at a time: all of a large replay memory in double precision would be gigabytes
 
 
 @dataclass
@@ -99,9 +100,10 @@ class Networks:
         slots = replay.playable_slots()
         if self.scaled != "learned" or not len(slots):
             return
-        rows = replay.rows[slots].astype(np.float64)
-        self.stats = no_stats(self.spec.observation_size).add(rows[:, : self.spec.observation_size])
-        self.units = np.array([_typical(rows[:, REWARD]), _typical(diversity)])
+        self.stats = no_stats(self.spec.observation_size)
+        for first in range(0, len(slots), LOOKED_AT):
+            self.stats = self.stats.add(replay.rows[slots[first : first + LOOKED_AT], : self.spec.observation_size])
+        self.units = np.array([_typical(replay.rows[slots, REWARD]), _typical(diversity)])
 
     def weights(self, objective: Rewarded, shares: Sequence[float]) -> jax.Array:
         """How much the environment's reward and the diversity reward count for critics, [2].
