@@ -4,13 +4,18 @@ import pytest
 from qdpg import load_run, train
 from qdpg.algorithms.registry import make_algorithm, make_config
 from qdpg.emitters.shares import (
+    AGREEMENT,
     EARNINGS,
+    ENOUGH,
     KEPT,
     PRESSURE,
+    Agreement,
     Earnings,
+    agree,
     credit,
     find_gains,
     nothing_earned,
+    nothing_seen,
     record,
     resize,
     share_out,
@@ -87,10 +92,10 @@ def test_gains_are_what_the_qd_score_grows_by():
 def test_sizes_follow_and_the_population_stays():
     algorithm = make()
     assert [emitter.size for emitter in algorithm.emitters] == [3, 3, 3]
-    resize(algorithm.emitters, None)
-    resize(algorithm.emitters, nothing_earned(3))
+    resize(algorithm.emitters, {})
+    resize(algorithm.emitters, {EARNINGS: nothing_earned(3)})
     assert [emitter.size for emitter in algorithm.emitters] == [3, 3, 3]
-    resize(algorithm.emitters, Earnings(np.array([0.0, 0.0, 50.0]), np.full(3, 10.0)))
+    resize(algorithm.emitters, {EARNINGS: Earnings(np.array([0.0, 0.0, 50.0]), np.full(3, 10.0))})
     sizes = [emitter.size for emitter in algorithm.emitters]
     assert sum(sizes) == 9
     assert sizes[2] > 3
@@ -112,10 +117,55 @@ def test_a_resumed_run_shares_out_as_one_that_went_on(tmp_path):
     assert sizes != {(3, 3, 3)}, "shares follow success"
 
 
+def see(states, behaviours):
+    novelties = {"state_novelty": np.asarray(states), "solution_novelty": np.asarray(behaviours)}
+    return agree({AGREEMENT: nothing_seen()}, novelties)[AGREEMENT]
+
+
+def test_agreement_is_the_correlation_of_both_novelties():
+    rng = np.random.default_rng(0)
+    states = rng.random(100)
+    behaviours = states + rng.random(100)
+    assert see(states, behaviours).correlation() == pytest.approx(np.corrcoef(states, behaviours)[0, 1])
+    assert see(states, -behaviours).correlation() < 0
+    few = int(ENOUGH) - 1
+    assert see(states[:few], -behaviours[:few]).correlation() == 1.0  # too few to tell
+    assert see(states, np.full(100, 3.0)).correlation() == 1.0
+    unknown = see(np.append(states, np.nan), np.append(behaviours, 1.0))
+    assert unknown.correlation() == see(states, behaviours).correlation()
+
+
+def test_agreement_is_forgotten_by_and_by():
+    states = np.linspace(0, 1, 50)
+    learned = {AGREEMENT: see(states, -states)}
+    for _ in range(20):
+        learned = agree(learned, {"state_novelty": states, "solution_novelty": states})
+    assert learned[AGREEMENT].correlation() > 0.9
+
+
+def test_where_novel_states_make_no_novel_behaviours_nobody_climbs_novelty():
+    algorithm = make()
+    assert [emitter.climbs_novelty for emitter in algorithm.emitters] == [True, False, False]
+    earned = {EARNINGS: Earnings(np.full(3, 10.0), np.full(3, 10.0))}
+    states = np.linspace(0, 1, 50)
+    for sign, sizes in ((1, [3, 3, 3]), (-1, [1, 4, 4])):
+        resize(algorithm.emitters, earned | {AGREEMENT: see(states, sign * states)})
+        assert [emitter.size for emitter in algorithm.emitters] == sizes
+
+
+def test_qd_pg_remembers_how_novelties_agree():
+    algorithm = make()
+    advance(algorithm, 2)
+    held = algorithm._state.learners[AGREEMENT]
+    assert isinstance(held, Agreement)
+    assert held.episodes > 9
+    assert np.isfinite(held.products).all()
+
+
 def test_without_the_setting_there_is_no_record():
     algorithm = make(adaptive=False)
     advance(algorithm, 2)
-    assert EARNINGS not in algorithm._state.learners
+    assert not {EARNINGS, AGREEMENT} & set(algorithm._state.learners)
     learned = {"quality": 1}
     assert credit(learned, algorithm.elites, np.zeros(0, int), None) is learned
 

@@ -20,7 +20,7 @@ from qdpg.emitters.emitter import Context, Emitter, Exploration, Offspring, find
 from qdpg.emitters.episodes import Episodes, make_episodes, roll_in
 from qdpg.emitters.learner import Networks
 from qdpg.emitters.reevaluation import Reevaluation
-from qdpg.emitters.shares import EARNINGS, credit, nothing_earned, resize
+from qdpg.emitters.shares import credit, resize, start_records
 from qdpg.learn.networks import MLP, init_mlp, init_population, join_policies
 from qdpg.learn.transitions import Transitions
 from qdpg.memory.elites import Elites
@@ -85,7 +85,7 @@ class ArchiveAlgorithm(Counted):
             if emitter.learner is not None and emitter.learner not in learners:
                 learners[emitter.learner] = emitter.init(self._learner_key(generation_key(seed, -1), emitter.learner))
         if getattr(getattr(config, "iso_line", None), "adaptive", False):
-            learners[EARNINGS] = nothing_earned(len(self.emitters))
+            learners |= start_records(self.emitters)
         self._state = State(0, 0, 0, learners)
 
     @property
@@ -110,7 +110,7 @@ class ArchiveAlgorithm(Counted):
 
     def emit(self, rng: np.random.Generator, stop: Callable[[], bool]) -> list[Offspring | None]:
         """Let every emitter select, then emit: those with different learners side by side, the others in order."""
-        resize(self.emitters, self._state.learners.get(EARNINGS))
+        resize(self.emitters, self._state.learners)
         for each in (each for each in self.emitters if isinstance(each, Reevaluation)):
             each.grow(self.generation * self.config.population, self.elites.archive.cells)
         selected = [emitter.select(self.elites, rng) for emitter in self.emitters]

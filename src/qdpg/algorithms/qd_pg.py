@@ -21,6 +21,7 @@ from qdpg.emitters.emitter import Emitter
 from qdpg.emitters.learner import Networks
 from qdpg.emitters.policy_gradient import PolicyGradient
 from qdpg.emitters.screened import vary
+from qdpg.emitters.shares import agree
 from qdpg.learn.transitions import NOVELTY
 from qdpg.memory.compatibility import episode_novelty
 from qdpg.memory.replay import Replay
@@ -92,9 +93,10 @@ class QDPG(ArchiveAlgorithm):
         if self.visited is not None:
             with self.clock.time("novelty"):
                 told["episodes"] = episode_novelty(rollouts, self.visited, self.elites)
+                generation = generation._replace(learned=agree(generation.learned, told["episodes"]))
                 states = candidates.descriptors[:, :-1][candidates.played()]
-                told["accepted_states"] = self.visited.add(states)  # Update 𝔸 with the state descriptors
-                told["visited"] = len(self.visited)
+                accepted = self.visited.add(states)  # Update 𝔸 with the state descriptors
+                told |= {"accepted_states": accepted, "visited": len(self.visited)}
         with self.clock.time("memory"):
             first, last = self.stored(generation, rollouts)
             self.replay.insert(rewards_for_critics(rollouts, self.paid), first, last)  # Update the replay buffer
@@ -103,8 +105,7 @@ class QDPG(ArchiveAlgorithm):
 
     def refresh_novelty(self) -> None:
         """Bring the stored diversity rewards up to date with 𝔸, which changes only between generations."""
-        objective = novelty_objective(self.config)
-        if self.visited is None or objective is None:
+        if self.visited is None or (objective := novelty_objective(self.config)) is None:
             return
         with self.clock.time("novelty"):
             # Of a shaped reward, the last state of an episode has its part too.

@@ -57,12 +57,14 @@ class Emitter(ABC):
             better there, not different.
         size: Offspring per generation, if that is a fixed number.
         least: How many offspring it makes at least where shares follow success; 0 if its number does not change.
+        climbs_novelty: Whether it counts on novel states to make novel behaviours.
     """
 
     learner: str | None = None
     keeps_start: bool = False
     size: int = 0
     least: int = 0
+    climbs_novelty: bool = False
 
     @property
     def label(self) -> str:

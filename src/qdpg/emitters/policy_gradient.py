@@ -69,6 +69,7 @@ class PolicyGradient(Emitter):
         self.rewards = rewards
         self.greedy_steps, self.keeps_start = greedy_steps, rewards[0] > 0
         self.least = 1 + (greedy_steps > 0)  # a greedy actor is one of them
+        self.climbs_novelty = rewards == (0.0, 1.0)  # where both rewards count, the other is reason enough
         self.offspring_rate = settings.actor_rate if offspring_rate is None else offspring_rate
         self.explore_with_first = explore_with_first
         # The environment's reward is shaped when it is stored; novelty changes, and is shaped in each minibatch.
