@@ -85,3 +85,13 @@ def test_the_humanoids_motors_take_commands_to_one():
     assert (model.actuator_ctrlrange == [-1.0, 1.0]).all()
     original = gymnasium.make("Humanoid-v5").unwrapped.model
     np.testing.assert_allclose(model.actuator_gear, 0.4 * original.actuator_gear)
+
+
+@pytest.mark.parametrize(("name", "slack"), [("walker2d-uni", 8.0), ("hopper-uni", 25.0), ("ant-omni", 1.0)])
+def test_whoever_does_nothing_gets_what_the_reference_says(name, slack):
+    task = make_task(name)
+    still = jax.tree.map(
+        np.zeros_like, init_population(jax.random.key(0), 16, (task.spec.observation_size, 4, task.spec.action_size))
+    )
+    rollouts = MujocoPlayer(task).play(still, np.arange(16), record=False)
+    assert np.mean(rollouts.fitness) == pytest.approx(task.spec.references["motionless"], abs=slack)
