@@ -69,6 +69,19 @@ def test_most_targets_are_empty_cells_and_best_those_that_were_seen(roadmap):
     assert set(lowest) <= set(drawn[is_empty])
 
 
+def test_cells_whose_elite_rarely_ends_there_are_targets_more_often(roadmap, monkeypatch):
+    elites = start_of(offered=6)
+    filled = elites.data()["index"]
+    reliable = np.where(np.arange(len(filled)) == 0, 0.1, 0.9)
+    monkeypatch.setattr(elites, "reliability", lambda: reliable)
+    selected = make_emitter(roadmap, 1000).select(elites, np.random.default_rng(1))
+    drawn = elites.archive.index_of(selected.targets)
+    is_filled = np.isin(drawn, filled)
+    assert is_filled.mean() == pytest.approx(0.5, abs=0.05)
+    counts = [(drawn == cell).sum() for cell in filled]
+    assert counts[0] > 4 * max(counts[1:])
+
+
 def test_the_way_to_what_was_seen_ends_there_and_to_other_places_at_one_of_several(roadmap):
     rng, seen = np.random.default_rng(0), roadmap.places[[5, 70, 200]]
     np.testing.assert_array_equal(choose_goals(seen, roadmap, rng), [5, 70, 200])

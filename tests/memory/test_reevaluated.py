@@ -122,6 +122,18 @@ def test_nobody_is_played_more_often_than_wanted():
     assert len(elites.choose(rng, 10)) == 0
 
 
+def test_an_elite_is_as_reliable_as_its_episodes_end_in_its_cell():
+    elites = archive()
+    elites.add(policies(2), rollouts([1.0, 2.0], [ONE, OTHER]), 0)
+    assert elites.reliability()[0] == elites.reliability()[1] < 1
+    first = elites.data()["index"].tolist().index(elites.archive.index_of_single(ONE))
+    again(elites, first, 1.0, ONE)
+    again(elites, 1 - first, 2.0, (0.5, 0.9))
+    kept, missed = elites.reliability()[[first, 1 - first]]
+    assert kept > 0.7
+    assert missed < 0.5
+
+
 def test_those_who_played_least_are_chosen_first():
     elites = archive(most=5)
     elites.add(policies(2), rollouts([1.0, 2.0], [ONE, OTHER]), 0)

@@ -17,7 +17,7 @@ from qdpg.memory.elites import Elites
 START = "start"  # extra field of elites: ψ of the state that their episode began in
 SEEN = 3.0  # half bins: a place so near to the middle of one that was visited was seen
 GOALS = 12  # bins of which the nearest to an unseen target is chosen
-EMPTY = 0.75  # share of targets that are cells without an elite
+EMPTY, EMPTY_LASTING = 0.75, 0.5  # share of targets that are cells without an elite; where elites are to last
 SELECTION_PRESSURE = 3.0  # towards empty cells that were seen, or lie near to what was
 
 
@@ -48,7 +48,7 @@ class NavigationField(Emitter):
         self.learner, self.size, self.fields, self.roadmap = name, size, fields, roadmap
 
     def select(self, elites: Elites, rng: np.random.Generator) -> Selected:
-        """Draw cells: most of them empty, best those that were seen on the way, the others from all filled ones."""
+        """Draw cells: empty ones, best those that were seen on the way, and filled ones whose elite may not stay."""
         middles, filled, roadmap = self._to_z(find_middles(elites.archive)), elites.data(), self.roadmap()
         starts = self._to_z(filled[START])
         known = self._to_z(filled["measures"]) if roadmap is None else roadmap.places
@@ -58,10 +58,12 @@ class NavigationField(Emitter):
         gaps = np.maximum(_distances(middles[empty[order]], known), SEEN / BINS[middles.shape[1]])
         nearest_first = empty[order[np.argsort(gaps, kind="stable")]]
         ranks = (len(empty) * rng.random(self.size) ** SELECTION_PRESSURE).astype(int)
-        anywhere = filled["index"][rng.integers(len(elites), size=self.size)]
-        cells = anywhere.copy()
+        cells, share = filled["index"][rng.integers(len(elites), size=self.size)], EMPTY
+        doubt = 1.0 - elites.reliability()
+        if doubt.any():  # cells whose elite rarely ends there need another
+            cells, share = rng.choice(filled["index"], self.size, p=doubt / doubt.sum()), EMPTY_LASTING
         if len(empty):
-            cells = np.where(rng.random(self.size) < EMPTY, nearest_first[ranks], anywhere)
+            cells = np.where(rng.random(self.size) < share, nearest_first[ranks], cells)
         seeds = rng.integers(2**62, size=self.size)
         goals = choose_goals(middles[cells], roadmap, rng)
         return Selected(middles[cells], goals, np.unique(np.round(starts, 2), axis=0), seeds, roadmap)

@@ -99,6 +99,10 @@ class Elites:
         order = np.argsort(data["index"], kind="stable")
         return {name: data[name][order] for name in names}
 
+    def reliability(self) -> np.ndarray:
+        """How likely each elite, in the order of `data()`, ends in its own cell again; 1 where one episode decides."""
+        return np.ones(len(self))
+
     def state(self) -> dict[str, np.ndarray]:
         """All that is to be remembered, by field."""
         return self.data()

@@ -14,7 +14,7 @@ import numpy as np
 from qdpg.errors import UserError
 from qdpg.learn.networks import MLP, flatten_population, unflatten_population
 from qdpg.memory.elites import Elites
-from qdpg.memory.trials import Worth, appraise, mean_over
+from qdpg.memory.trials import PRIOR_EPISODES, PRIOR_HITS, Worth, appraise, mean_over
 from qdpg.play.rollouts import Rollouts
 from qdpg.ranges import Count, NotNegative
 from qdpg.tasks.task import TaskSpec
@@ -179,10 +179,22 @@ class ReevaluatedElites(Elites):
         self._rank()
         self._fill()
 
+    def reliability(self) -> np.ndarray:
+        """How likely each elite ends in its own cell again: the share of its episodes, drawn towards what is usual."""
+        rows = self._elite_rows()
+        episodes = self._entries["episodes"][rows]
+        ends = self._index(self._entries["trial_behaviours"][rows].reshape(-1, self.spec.descriptor_size))
+        is_hit = ends.reshape(len(rows), -1) == self._cells[rows][:, None]
+        hits = (is_hit & (np.arange(is_hit.shape[1]) < episodes[:, None])).sum(axis=1)
+        return (hits + PRIOR_EPISODES * PRIOR_HITS) / (episodes + PRIOR_EPISODES)
+
+    def _elite_rows(self) -> np.ndarray:
+        rows = np.flatnonzero(self._is_elite)
+        return rows[np.argsort(self._cells[rows], kind="stable")]
+
     def data(self) -> dict[str, np.ndarray]:
         """All elites in the order of their cells, by field: besides those of `Elites.data`, their episodes."""
-        rows = np.flatnonzero(self._is_elite)
-        rows = rows[np.argsort(self._cells[rows], kind="stable")]
+        rows = self._elite_rows()
         held = {name: values[rows] for name, values in self._entries.items()}
         held |= {"index": self._cells[rows], "objective": self._fitness[rows], "measures": self._places[rows]}
         return held
