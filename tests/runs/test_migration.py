@@ -40,6 +40,7 @@ THEN = {
         "unit_directions": False,
         "symmetry_augmentation": False,
         "reward_share": 1.0,
+        "iso_line.share": 1 / 6,
     },
     "ant-maze/seed-0": {},
 }

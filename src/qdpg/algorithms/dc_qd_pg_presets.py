@@ -26,13 +26,14 @@ def _tune_ant_trap(config: Config) -> Config:
     return replace(
         config,
         population=16,
-        direction_fields=2,
-        navigation_fields=5,
+        direction_fields=1,
+        navigation_fields=9,
         unit_directions=True,
         symmetry_augmentation=True,
         reward_share=0.0,
         cells=(15, 8),
-        archive=ArchiveSettings(reevaluations=0.5, full_after=4.0),
+        archive=ArchiveSettings(reevaluations=1.0, full_after=3.0),
+        iso_line=replace(config.iso_line, share=1 / 8),
         quality=replace(config.quality, reward_offset=0.75),
     )
 
