@@ -48,6 +48,7 @@ SMALL = {
     "greedy_steps": 7,
     "injected": 3,
     "population": 12,
+    "navigation_fields": 5,
     "bonus_hidden": (8,),
     "embedding": 4,
     "adversary_hidden": (8,),
