@@ -261,7 +261,6 @@ def test_without_direction_fields_nothing_is_remembered_of_them():
     [
         ({"direction_fields": 5}, "needs an offspring for quality"),
         ({"direction_fields": 0}, "navigation_fields=0 direction_gradients=0 warm_up_steps=0"),
-        ({"navigation_fields": 1, "field_mutation": True}, "without hinges only"),
         ({"cells": (5, 5, 5)}, "2 descriptors, but cells is"),
     ],
 )

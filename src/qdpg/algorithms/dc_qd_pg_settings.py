@@ -140,8 +140,6 @@ def check_directions(spec: TaskSpec, config: Config, name: str) -> None:
             "navigation_fields needs behaviours that are one to three descriptors of the final state, which policies "
             f"can read off what they observe; {spec.name} has others; give navigation_fields=0."
         )
-    if config.navigation_fields and config.field_mutation:
-        raise UserError("field_mutation changes fields without hinges only; leave it out, or give navigation_fields=0.")
     if not config.direction_fields and (config.direction_gradients or config.navigation_fields or config.warm_up_steps):
         raise UserError(
             "without direction_fields nobody learns directions; "

@@ -9,7 +9,7 @@ import numpy as np
 
 from qdpg.emitters.emitter import Context, Emitter, Offspring
 from qdpg.emitters.fields import FIELD, SIGMA, WEIGHTS, DirectionFields, count_mutated
-from qdpg.learn.direction_field import add_fields, mutate_fields
+from qdpg.learn.direction_field import limit_fields, mutate_fields
 from qdpg.memory.elites import Elites
 
 SIGMA_RANGE = 1.5  # powers of ten below `SIGMA` over which changes are spread, uniformly in the logarithm
@@ -35,13 +35,15 @@ class FieldMutation(Emitter):
             return None
         good = elites.draw(rng, number // 2, self.selection_pressure)
         rows = np.concatenate([good, self.fields.draw_sparse(elites, rng, number - len(good))])
-        data, place, networks = elites.data(), self.fields.place, self.fields.networks
+        data, place = elites.data(), self.fields.place
         sigmas = SIGMA * 10 ** -rng.uniform(0, SIGMA_RANGE, (number, 1))
-        fields = mutate_fields(data[FIELD][rows], rng, sigmas, 0.0, place)
-        weights = data[WEIGHTS][rows].reshape(number, self.fields.descriptors, -1)
-        policies = networks.for_learning(elites.policies(rows))
-        policies = networks.for_play(add_fields(policies, weights, fields - data[FIELD][rows], place))
-        return Offspring(policies, rows, {FIELD: fields})
+        held, weights = data[FIELD][rows], data[WEIGHTS][rows]
+        drawn = mutate_fields(held, rng, sigmas, 0.0, place, longest=np.inf)
+        # Navigation fields are not remembered: whatever is drawn is a change of them.
+        navigates = ~held.any(axis=1, keepdims=True)
+        fields = np.where(navigates, held, limit_fields(drawn, place))
+        changes = np.where(navigates, drawn, fields) - held
+        return Offspring(self.fields.add(elites.policies(rows), weights, changes), rows, {FIELD: fields})
 
     def emit(self, selected: Offspring | None, context: Context) -> Offspring | None:
         """They are ready."""

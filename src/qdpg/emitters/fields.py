@@ -7,6 +7,7 @@ import numpy as np
 from qdpg.emitters.learner import Learner, Networks
 from qdpg.learn.direction_field import (
     Place,
+    add_fields,
     direction_weights,
     draw_constant_fields,
     field_size,
@@ -15,7 +16,7 @@ from qdpg.learn.direction_field import (
     mutate_fields,
 )
 from qdpg.learn.directions import LONGEST
-from qdpg.learn.navigation import Field, flat_fields, follow_navigation
+from qdpg.learn.navigation import Field, add_to_navigation, flat_fields, follow_navigation
 from qdpg.learn.networks import MLP
 from qdpg.memory.elites import Elites
 from qdpg.memory.visited import Visited
@@ -82,8 +83,14 @@ class DirectionFields:
             return self.navigate(learner, flat_fields(fields, self.descriptors))
         return self.networks.for_play(follow_fields(learner.greedy.online, fields, self.place))
 
+    def add(self, policies: MLP, weights: np.ndarray, changes: np.ndarray) -> MLP:
+        """Change the fields that policies follow; `weights` [m, D·width] say how directions enter each of them."""
+        weights = weights.reshape(len(weights), self.descriptors, -1)
+        add = add_to_navigation if self.networks.navigates else add_fields
+        return self.networks.for_play(add(self.networks.for_learning(policies), weights, changes, self.place))
+
     def remember(self, learner: Learner, fields: np.ndarray) -> dict[str, np.ndarray]:
-        """The extra fields of policies that `follow` made."""
+        """The extra fields of policies that `follow` made; those of `navigate` have a field of zeros."""
         assert learner.greedy is not None
         if not self.keeps_weights:
             return {FIELD: fields}

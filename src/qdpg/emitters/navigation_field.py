@@ -9,7 +9,7 @@ import numpy as np
 from ribs.archives import ArchiveBase, GridArchive
 
 from qdpg.emitters.emitter import Context, Emitter, Offspring
-from qdpg.emitters.fields import DirectionFields
+from qdpg.emitters.fields import FIELD, DirectionFields
 from qdpg.learn.navigation import join_fields, plan_field
 from qdpg.learn.roadmap import BINS, Roadmap
 from qdpg.memory.elites import Elites
@@ -78,7 +78,8 @@ class NavigationField(Emitter):
             for target, goal, seed in zip(selected.targets, selected.goals, selected.seeds, strict=True)
         ]
         policies = self.fields.navigate(context.learner, join_fields(*planned))
-        return Offspring(policies, np.full(len(planned), -1))
+        nothing = np.zeros((len(planned), self.fields.extra_fields()[FIELD]), np.float32)
+        return Offspring(policies, np.full(len(planned), -1), self.fields.remember(context.learner, nothing))
 
     def _to_z(self, places: np.ndarray) -> np.ndarray:
         spec = self.fields.networks.spec

@@ -87,17 +87,24 @@ def add_fields(policies: MLP, weights: np.ndarray, fields: np.ndarray, place: Pl
         fields: [m, field_size] what comes on top of the fields that they follow now.
         place: How z is read off their inputs.
     """
-    number, size = weights.shape[:2]
     first, biases = (np.array(layer[0], np.float64) for layer in (policies.weights, policies.biases))
-    constant, slopes = fields[:, :size], fields[:, size:].reshape(number, size, len(place.rows))
-    first[:, place.rows] += np.einsum("mdz,z,mdw->mzw", slopes, place.factors, weights)
-    biases += np.einsum("md,mdw->mw", constant + slopes @ place.shifts, weights)
+    by_place, everywhere = find_entering(weights, fields, place)
+    first[:, place.rows] += by_place
+    biases += everywhere
     return MLP(
         (first.astype(np.float32), *policies.weights[1:]),  # type: ignore[arg-type]
         (biases.astype(np.float32), *policies.biases[1:]),  # type: ignore[arg-type]
         policies.hidden,
         policies.output,
     )
+
+
+def find_entering(weights: np.ndarray, fields: np.ndarray, place: Place) -> tuple[np.ndarray, np.ndarray]:
+    """What fields add to the layer that directions enter: to the weights of the place, [m, D', width], and biases."""
+    number, size = weights.shape[:2]
+    constant, slopes = fields[:, :size], fields[:, size:].reshape(number, size, len(place.rows))
+    by_place = np.einsum("mdz,z,mdw->mzw", slopes, place.factors, weights)
+    return by_place, np.einsum("md,mdw->mw", constant + slopes @ place.shifts, weights)
 
 
 def draw_constant_fields(rng: np.random.Generator, number: int, descriptors: int, place: Place) -> np.ndarray:
@@ -130,8 +137,14 @@ def mutate_fields(
     draws, chance = rng.standard_normal(parents.shape), rng.random((len(parents), 1))
     children = np.where(chance < fresh, draws, parents + sigma * draws)
     children[:, constants:] *= chance >= fresh / 2
-    weights = np.where(np.arange(parents.shape[1]) < constants, 1.0, 1 / 3)
-    size = np.sqrt((weights * children**2).sum(axis=1, keepdims=True))  # of its directions, over all z
+    return limit_fields(children, place, longest)
+
+
+def limit_fields(fields: np.ndarray, place: Place, longest: float | None = None) -> np.ndarray:
+    """Give direction fields [m, field_size] the length that they are to have, float32; see `mutate_fields`."""
+    constants = fields.shape[1] // (1 + len(place.rows))
+    weights = np.where(np.arange(fields.shape[1]) < constants, 1.0, 1 / 3)
+    size = np.sqrt((weights * fields**2).sum(axis=1, keepdims=True))  # of its directions, over all z
     # Where length does not matter, a field is as good as any multiple of it.
     length = 1.0 if longest is None else np.minimum(size, longest)
-    return (length * children / np.maximum(size, 1e-6)).astype(np.float32)
+    return (length * fields / np.maximum(size, 1e-6)).astype(np.float32)

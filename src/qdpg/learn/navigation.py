@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from qdpg.learn.direction_field import Place, direction_weights
+from qdpg.learn.direction_field import Place, direction_weights, find_entering
 from qdpg.learn.networks import MLP
 from qdpg.learn.roadmap import Roadmap, distance_from, find_way, look_ahead, walk
 from qdpg.native import one_thread
@@ -153,3 +153,19 @@ def follow_navigation(policy: MLP, field: Field, place: Place) -> MLP:
     weights = (first.astype(np.float32), second.astype(np.float32), *rest[:later])
     bias = (biases.astype(np.float32), offsets.astype(np.float32), *rest[later:])
     return MLP(weights, bias, policy.hidden, policy.output)  # type: ignore[arg-type]
+
+
+def add_to_navigation(policies: MLP, weights: np.ndarray, fields: np.ndarray, place: Place) -> MLP:
+    """Add direction fields to what policies with hinges follow already; see `add_fields` for the arguments."""
+    seen = (policies.weights[0].shape[2] - HINGES) // 2
+    second, biases = (np.array(layer[1], np.float64) for layer in (policies.weights, policies.biases))
+    by_place, everywhere = find_entering(weights, fields, place)
+    second[:, place.rows] += by_place  # relu(x), then relu(-x)
+    second[:, seen + place.rows] -= by_place
+    biases += everywhere
+    return MLP(
+        (policies.weights[0], second.astype(np.float32), *policies.weights[2:]),  # type: ignore[arg-type]
+        (policies.biases[0], biases.astype(np.float32), *policies.biases[2:]),  # type: ignore[arg-type]
+        policies.hidden,
+        policies.output,
+    )
