@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import functools
 import importlib
+import importlib.machinery
 import os
 import sys
+import sysconfig
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -67,6 +69,65 @@ def name_class(kind: type, group: Group) -> str:
             "write it into a file, outside of functions and classes."
         )
     return f"{module}:{name}"
+
+
+def top_module(name: str) -> str | None:
+    """The file or package that `module:name` is in, or `gym:module:ENV_ID`; None if the name names no module."""
+    module, colon, _ = name.removeprefix("gym:").partition(":")
+    return module.partition(".")[0] if colon else None
+
+
+def locate(module: str, place: str | None = None) -> Path | None:
+    """The file or the directory that a top-level module would be imported from; None if there is none.
+
+    Args:
+        module: Its name.
+        place: A directory that is searched after installed packages, and before the current one.
+    """
+    places = [*sys.path, *([place] if place else []), os.getcwd()]
+    try:
+        found = importlib.machinery.PathFinder.find_spec(module, places)
+    except (ImportError, OSError, ValueError):
+        return None
+    origin = found and (found.origin or next(iter(found.submodule_search_locations or []), None))
+    return Path(origin) if origin else None
+
+
+def find_places(*names: str) -> dict[str, str]:
+    """Where what is named `module:name` and not installed can be imported from: directories by top-level module."""
+    installed = [Path(sysconfig.get_path(kind)) for kind in ("stdlib", "purelib", "platlib")]
+    found = {}
+    for module in filter(None, map(top_module, names)):
+        path = locate(module)
+        if path is not None and not any(path.is_relative_to(each) for each in installed):
+            found[module] = str(path.resolve().parents[1 if path.name == "__init__.py" else 0])
+    return found
+
+
+def make_findable(name: str, place: str | None) -> None:
+    """Let `module:name` be imported from where it was when its run was made.
+
+    Args:
+        name: What the run names.
+        place: The directory then, if it was recorded.
+
+    Raises:
+        UserError: It is not there any more, or another module of that name is in use.
+    """
+    module = top_module(name)
+    if module is None or place is None:
+        return
+    path = locate(module, place)
+    if path is None:
+        raise UserError(
+            f"{name!r} is in the module {module!r}, which was in {place!r} when the run was made and is not there now; "
+            "go to the directory that has it."
+        )
+    loaded = getattr(sys.modules.get(module), "__file__", None)
+    if loaded and Path(loaded).resolve() != path.resolve():
+        raise UserError(f"{name!r} needs {path}, but {loaded} has been imported already; use a process of its own.")
+    if path.is_relative_to(place) and place not in sys.path:
+        sys.path.append(place)  # last, so that it hides nothing that is installed
 
 
 def import_named(name: str, what: str) -> Any:

@@ -28,6 +28,7 @@ import numpy as np
 
 from qdpg.algorithms.registry import config_to_json
 from qdpg.errors import DamagedError, MissingError, UntrustedError, UserError
+from qdpg.plugins import find_places, make_findable, top_module
 from qdpg.runs.config import FORMAT, STEPS, RunConfig, identity, read_config, write_config
 from qdpg.runs.files import TEMPORARY, check_inside, lock_directory, make_directory
 from qdpg.runs.logs import Table, check_finite, read_csv
@@ -119,17 +120,22 @@ class Run:
         return make_task(self.config["task"], **self.config["task_options"])
 
     def check_trust(self, *parts: str) -> None:
-        """Refuse to import code that the run names, unless it is trusted.
+        """Refuse to import code that the run names, unless it is trusted; then let it be found where it was.
 
         Args:
             *parts: Whose: "task", "algorithm"; both unless told.
 
         Raises:
             UntrustedError: It names some.
+            UserError: It is not where it was when the run was made.
         """
+        places = self.manifest.get("code", {})
         for part in parts or ("task", "algorithm"):
             options = self.config["task_options"] if part == "task" else {}
-            if not self.is_trusted and (what := foreign_code(self.config[part], options)):
+            place = places.get(top_module(self.config[part]))
+            if self.is_trusted:
+                make_findable(self.config[part], place)
+            elif what := foreign_code(self.config[part], options, place):
                 raise UntrustedError(
                     f"{self.path} would import {what}; if you know this code and trust it, add --trust "
                     "(in Python, trust=True)."
@@ -313,6 +319,11 @@ def _read_manifest(path: Path, config: dict[str, Any]) -> tuple[dict[str, Any], 
         plain = value.values() if isinstance(value, dict) else [value]
         if not all(isinstance(each, str | int | None) for each in plain):
             raise DamagedError(f"{path} is damaged: {name!r:.40} is neither a text nor a whole number.")
+    places = manifest.get("code", {})
+    if not isinstance(places, dict) or not all(
+        isinstance(each, str) and os.path.isabs(each) for each in places.values()
+    ):
+        raise DamagedError(f"{path} is damaged: 'code' names no directories.")
     if manifest.get("seed") != config["seed"]:
         raise DamagedError(f"{path} is of another run: its seed is {manifest.get('seed')!r:.40}.")
     found = None if ties is None else parse(Ties, ties, str(path))
@@ -341,6 +352,8 @@ def create_run(path: Path, config: RunConfig) -> Run:
         "seed": config.seed,
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+    if places := find_places(config.task, config.algorithm):
+        manifest["code"] = places
     make_directory(path)
     with lock_directory(path, f"another process is making a run in {path}; choose another --out."):
         _check_free(path)

@@ -5,16 +5,13 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import importlib
-import importlib.machinery
-import os
-import sys
 import types
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from qdpg.errors import UserError
 from qdpg.options import replace_options
-from qdpg.plugins import find_plugins, import_named
+from qdpg.plugins import find_plugins, import_named, locate
 from qdpg.tasks.contract import find_bad_name
 from qdpg.tasks.task import Task
 
@@ -89,7 +86,7 @@ def _with_options(task: Task, name: str, options: Mapping[str, Any]) -> Task:
     return task
 
 
-def foreign_code(name: str, options: Mapping[str, Any] | None = None) -> str | None:
+def foreign_code(name: str, options: Mapping[str, Any] | None = None, place: str | None = None) -> str | None:
     """What code naming a task (or anything else that is named `module:name`) would import, and from where, in words.
 
     None if it is part of qdpg or of an installed package that is known by a name of its own. Nothing is imported.
@@ -97,6 +94,7 @@ def foreign_code(name: str, options: Mapping[str, Any] | None = None) -> str | N
     Args:
         name: Of the task.
         options: Of the task. What a Gymnasium environment is made with may name a file.
+        place: Where its module was when its run was made.
     """
     if name in BUILT_IN:
         return None
@@ -105,12 +103,7 @@ def foreign_code(name: str, options: Mapping[str, Any] | None = None) -> str | N
         named = next((text for text in _texts(made_with) if any(mark in text for mark in "/\\:.")), None)
         return None if named is None else f"or open {named!r:.200}, which its option 'kwargs' names"
     module = name.removeprefix("gym:").partition(":")[0]
-    top = module.partition(".")[0]
-    try:
-        found = importlib.machinery.PathFinder.find_spec(top, [*sys.path, os.getcwd()])
-    except (ImportError, OSError, ValueError):
-        found = None
-    origin = found and (found.origin or next(iter(found.submodule_search_locations or []), None))
+    origin = locate(module.partition(".")[0], place)
     return f"the module {module!r} ({f'from {origin}' if origin else 'which is not found here'})"
 
 
