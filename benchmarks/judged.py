@@ -57,7 +57,8 @@ def write_table(rows: Rows, ours: str) -> list[str]:
             name, settings, steps = way
             own = rows[task, way]
             qd = sorted(float(row["corrected_qd_score"]) for row in own)
-            ratio = score(rows, task, way) / score(rows, task, (ours, "", steps))
+            beside = score(rows, task, (ours, "", steps))
+            ratio = score(rows, task, way) / beside if beside else math.nan
             cells, kept, best, seconds = (
                 middle(own, column) for column in ("corrected_cells", "own_cell", "best_evaluated", "cpu_seconds")
             )

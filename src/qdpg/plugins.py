@@ -84,7 +84,10 @@ def locate(module: str, place: str | None = None) -> Path | None:
         module: Its name.
         place: A directory that is searched after installed packages, and before the current one.
     """
-    places = [*sys.path, *([place] if place else []), os.getcwd()]
+    places = [*sys.path, os.getcwd()]
+    if place is not None:
+        places = [each for each in places if each not in _here()]
+        places += [place, os.getcwd()]
     try:
         found = importlib.machinery.PathFinder.find_spec(module, places)
     except (ImportError, OSError, ValueError):
@@ -100,7 +103,7 @@ def find_places(*names: str) -> dict[str, str]:
     for module in filter(None, map(top_module, names)):
         path = locate(module)
         if path is not None and not any(path.is_relative_to(each) for each in installed):
-            found[module] = str(path.resolve().parents[1 if path.name == "__init__.py" else 0])
+            found[module] = str(path.absolute().parents[1 if path.name == "__init__.py" else 0])
     return found
 
 
@@ -126,8 +129,15 @@ def make_findable(name: str, place: str | None) -> None:
     loaded = getattr(sys.modules.get(module), "__file__", None)
     if loaded and Path(loaded).resolve() != path.resolve():
         raise UserError(f"{name!r} needs {path}, but {loaded} has been imported already; use a process of its own.")
-    if path.is_relative_to(place) and place not in sys.path:
-        sys.path.append(place)  # last, so that it hides nothing that is installed
+    if path.is_relative_to(place):
+        # Last, so that it hides nothing that is installed, but for the current directory.
+        here = [n for n, each in enumerate(sys.path) if each in _here()]
+        sys.path.insert(min(here, default=len(sys.path)), place)
+
+
+def _here() -> tuple[str, str]:
+    """The current directory, as it is named in `sys.path`."""
+    return "", os.getcwd()
 
 
 def import_named(name: str, what: str) -> Any:

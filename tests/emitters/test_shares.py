@@ -102,6 +102,16 @@ def test_sizes_follow_and_the_population_stays():
     assert len(algorithm.ask().candidates) == 9
 
 
+def test_too_few_offspring_are_not_shared_out():
+    algorithm = make()
+    sizes = [1, 1, 0]
+    for emitter, size in zip(algorithm.emitters, sizes, strict=True):
+        emitter.size = size
+    assert sum(emitter.least for emitter in algorithm.emitters) > sum(sizes)
+    resize(algorithm.emitters, {EARNINGS: Earnings(np.array([0.0, 0.0, 50.0]), np.full(3, 10.0))})
+    assert [emitter.size for emitter in algorithm.emitters] == sizes
+
+
 @pytest.mark.long
 def test_a_resumed_run_shares_out_as_one_that_went_on(tmp_path):
     settings = SMALL | {"iso_line.share": 1 / 3, "iso_line.adaptive": True}

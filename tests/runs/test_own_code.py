@@ -74,5 +74,22 @@ def test_a_module_of_the_same_name_is_not_taken_for_it(run, tmp_path, monkeypatc
         make_findable("small_mazes:Small", str(run.parent))
 
 
+def test_where_it_was_comes_before_where_one_is(run, tmp_path, monkeypatch):
+    (tmp_path / "small_mazes.py").write_text("raise ValueError('the wrong one')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "small_mazes", raising=False)
+    assert load_run(run, trust=True).task.horizon == 12
+    monkeypatch.delitem(sys.modules, "small_mazes")
+
+
+def test_a_linked_file_is_where_the_link_is(tmp_path, monkeypatch):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "other_name.py").write_text(TASK)
+    (tmp_path / "linked_mazes.py").symlink_to(tmp_path / "real" / "other_name.py")
+    monkeypatch.chdir(tmp_path)
+    assert find_places("linked_mazes:Small") == {"linked_mazes": str(tmp_path)}
+
+
 def test_installed_and_built_in_code_has_no_place():
     assert find_places("point-maze", "gym:Ant-v5", "numpy:array", "json:loads") == {}

@@ -4,8 +4,13 @@ import shutil
 import subprocess
 
 import pytest
+from small_runs import Silent
 
+import qdpg
 from qdpg.runs import software
+from qdpg.runs.records import read_sealed, write_record
+from qdpg.runs.run import load_run
+from qdpg.runs.train import Trainer
 
 
 @pytest.fixture
@@ -47,3 +52,24 @@ def test_a_changed_source_alone_is_no_other_result():
     now = software.describe_software()
     assert software.differences(now | {"changed": True, "revision": "x"}, now) == []
     assert software.differences(now | {"jax": "0.0"}, now)
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """A run that another revision made."""
+    small = {"population": 4, "initial_policies": 4, "hidden": (4, 4)}
+    run = qdpg.train("point-maze", "map-elites", 80, out=tmp_path / "run", task_options={"horizon": 10}, **small)
+    manifest = read_sealed(run.path / "manifest.json")
+    write_record(run.path / "manifest.json", {**manifest, "revision": "another", "changed": False})
+    return run.path
+
+
+@pytest.mark.parametrize(
+    ("options", "revision", "has_changed"),
+    [({}, "another", False), ({"steps": 160}, "another", True), ({"restart": True}, None, None)],
+)
+def test_the_code_that_trains_is_remembered_and_no_other(elsewhere, options, revision, has_changed):
+    Trainer(load_run(elsewhere), Silent(), **options).train()
+    manifest, now = load_run(elsewhere).manifest, software.describe_software()
+    assert manifest["revision"] == (revision or now["revision"])
+    assert manifest["changed"] == (now["changed"] if has_changed is None else has_changed)

@@ -64,7 +64,7 @@ class Screened(Emitter):
     def emit(self, selected: Selected, context: Context) -> Offspring | None:
         """Make them all; of every `made` keep the one that is expected to add most."""
         offspring, transitions = self.emitter.emit(selected.own, context), context.transitions
-        if offspring is None:
+        if offspring is None or not self.size:
             return None
         assert transitions is not None
         number = len(offspring.parents) // self.made

@@ -140,6 +140,8 @@ def resize(emitters: Sequence[Emitter], learned: Mapping[str, Any]) -> None:
     if earnings is None or not earnings.gained[rows].any():
         return
     total = sum(emitters[i].size for i in rows)
+    if total < sum(emitters[i].least for i in rows):
+        return  # too few to be shared out
     own = Earnings(earnings.gained[rows], earnings.played[rows])
     novelty = np.clip(learned[AGREEMENT].correlation() / FULL, 0.0, 1.0) if AGREEMENT in learned else 1.0
     trust = np.array([novelty if emitters[i].climbs_novelty else 1.0 for i in rows])

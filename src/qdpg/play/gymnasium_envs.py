@@ -2,7 +2,7 @@
 
 An environment may offer to step many of its kind at once (`vector_entry_point` where it is registered). We take that
 only if nobody can tell the difference: episodes must be those of single environments to the last bit, whoever else
-plays. It is tried once, with a few steps of two episodes.
+plays. It is tried once, with two episodes, until one of them ends or for a few hundred steps.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from qdpg.errors import UserError
 from qdpg.tasks.gymnasium import GymnasiumTask, in_words
 
-TRIED_SEEDS, TRIED_STEPS = (3, 4), 8
+TRIED_SEEDS, TRIED_STEPS = (3, 4), 300
 
 
 class Seen(NamedTuple):
@@ -135,10 +135,10 @@ def _is_the_same(task: GymnasiumTask) -> bool:
     try:
         shown = [each.reset(seeds) for each in pair]
         env = make_vector_env(task, len(seeds))
-        space, mode = env.single_action_space, env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+        space, mode = env.single_action_space, env.metadata.get("autoreset_mode")
         env.close()
         if mode != AutoresetMode.NEXT_STEP:
-            return False  # what an episode ends in would be hidden
+            return False  # what an episode ends in would be hidden, or may be where nothing is said
         for _ in range(TRIED_STEPS):
             if not all(map(_alike, *shown)):
                 return False
@@ -165,7 +165,7 @@ def make_vector_env(task: GymnasiumTask, number: int) -> VectorEnv:
 def pick(infos: dict[str, Any], n: int) -> dict[str, Any]:
     """What a vector environment's infos say of episode n; `_key` says for whom there is a value of `key`."""
     return {
-        key: values[n]
+        key: pick(values, n) if isinstance(values, dict) else values[n]
         for key, values in infos.items()
         if not (key.startswith("_") and key[1:] in infos) and infos.get(f"_{key}", {n: True})[n]
     }

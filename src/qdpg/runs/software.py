@@ -36,6 +36,11 @@ def describe_software() -> dict[str, Any]:
     }
 
 
+def begun(then: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run remembers when this code trains it from the start, whoever made its directory."""
+    return {**then, **describe_software()}
+
+
 def continued(then: Mapping[str, Any]) -> dict[str, Any]:
     """What a run remembers when this code goes on with it: once code was another, the revision does not tell all."""
     now = describe_software()

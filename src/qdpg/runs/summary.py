@@ -109,7 +109,8 @@ def put_in_words(summary: dict[str, Any]) -> dict[str, str]:
     versions = {name: str(version) for name, version in summary["versions"].items() if version is not None}
     about = [versions.pop(name, "-") for name in ("machine", "started", "seed", "revision")]
     processor = [versions.pop(name, "") for name in ("cpu", "instruction_sets")]
-    versions.pop("threads", None)
+    for name in ("threads", "code"):
+        versions.pop(name, None)
     has_changed = versions.pop("changed", "False") == "True"
     flags = versions.pop("flags", "{}")
     rows = {

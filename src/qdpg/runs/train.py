@@ -32,7 +32,7 @@ from qdpg.runs.looks import Looks, is_look_due
 from qdpg.runs.records import Ties, Written, write_record
 from qdpg.runs.room import peak_memory
 from qdpg.runs.run import LOGS, Run, change_steps, check_steps, start_over, write_manifest
-from qdpg.runs.software import continued
+from qdpg.runs.software import begun, continued
 from qdpg.runs.solved import steps_to_solved
 
 
@@ -127,9 +127,8 @@ class Trainer:
             run = start_over(run)
         if new_steps is not None or run.config["format"] != FORMAT:
             run = change_steps(run, run.settings.steps if new_steps is None else new_steps)
-        if found is not None:
-            run = replace(run, manifest=continued(run.manifest))
         self.run, self.settings = run, run.settings
+        self._has_begun, self._is_claimed = found is not None, False
         self.seconds = found.seconds["all"] if found else 0.0
         for kind in KINDS:
             self.algorithm.clock.seconds[kind] = found.seconds.get(kind, 0.0) if found else 0.0
@@ -224,6 +223,7 @@ class Trainer:
                 ) from error
             before = algorithm.steps
             told = algorithm.tell(generation, rollouts)
+            self._claim()
             self.seconds = time.perf_counter() - self._started
             row = self._record(generation, rollouts, told)
             is_due = before // self.task.spec.evaluate_every < algorithm.steps // self.task.spec.evaluate_every
@@ -240,6 +240,12 @@ class Trainer:
         if self.stop_reason is not None:
             self.display.say(f"a callback ended the training: {self.stop_reason}")
         self._save_and_tell()
+
+    def _claim(self) -> None:
+        """Note which code trains, once it has trained."""
+        if not self._is_claimed:
+            made_by = continued if self._has_begun else begun
+            self.run, self._is_claimed = replace(self.run, manifest=made_by(self.run.manifest)), True
 
     def _is_over(self, stop: Callable[[], bool]) -> bool:
         """Whether training ends before its steps are used up."""
