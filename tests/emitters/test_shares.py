@@ -22,6 +22,7 @@ from qdpg.emitters.shares import (
 )
 from qdpg.errors import UserError
 from qdpg.play.player import make_player
+from qdpg.runs.migration import migrate_state
 from qdpg.tasks.registry import make_task
 
 SMALL = {"population": 9, "initial_policies": 9, "hidden": (8, 8), "batch_size": 8, "gradient_steps_ratio": 0.02}
@@ -125,6 +126,16 @@ def test_a_resumed_run_shares_out_as_one_that_went_on(tmp_path):
     made = whole.episodes()
     sizes = {tuple(np.bincount(made["emitter"][made["generation"] == n].astype(int) + 1)[2:]) for n in range(3, 8)}
     assert sizes != {(3, 3, 3)}, "shares follow success"
+
+
+def test_a_checkpoint_without_a_record_of_novelties_is_taken_up():
+    algorithm = make()
+    advance(algorithm, 1)
+    state = algorithm.state()
+    older = {name: array for name, array in state.items() if AGREEMENT not in name}
+    assert len(older) < len(state)
+    algorithm.load(migrate_state(older))
+    assert algorithm.state().keys() == state.keys()
 
 
 def see(states, behaviours):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from qdpg.emitters.shares import AGREEMENT, EARNINGS, nothing_seen
 from qdpg.tasks.registry import foreign_code, make_task
 
 OLD_FORMAT = 1
@@ -89,6 +90,9 @@ def migrate_state(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     state = {renamed.get(name, name): array for name, array in state.items()}
     if "state.generation" in state:  # MAP-Elites had no such counter
         state.setdefault("state.last_steps", np.zeros(1, np.int64))
+    if f"state.learners['{EARNINGS}'].gained" in state:  # shares once followed nothing else
+        for field, value in nothing_seen()._asdict().items():
+            state.setdefault(f"state.learners['{AGREEMENT}'].{field}", value)
     return state
 
 
