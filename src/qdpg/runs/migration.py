@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from qdpg.emitters.shares import AGREEMENT, EARNINGS, nothing_seen
 from qdpg.tasks.registry import foreign_code, make_task
 
 OLD_FORMAT = 1
@@ -86,6 +85,8 @@ def migrate_config(data: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]
 
 def migrate_state(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The arrays of a checkpoint with today's names; those of today are left as they are."""
+    from qdpg.emitters.shares import AGREEMENT, EARNINGS, nothing_seen  # heavy, and whoever looks at a run needs none
+
     renamed = {f"elites/{old}": f"elites/{new}" for old, new in _ELITE_FIELDS.items()}
     state = {renamed.get(name, name): array for name, array in state.items()}
     if "state.generation" in state:  # MAP-Elites had no such counter
