@@ -129,10 +129,11 @@ def make_findable(name: str, place: str | None) -> None:
     loaded = getattr(sys.modules.get(module), "__file__", None)
     if loaded and Path(loaded).resolve() != path.resolve():
         raise UserError(f"{name!r} needs {path}, but {loaded} has been imported already; use a process of its own.")
-    if path.is_relative_to(place):
-        # Last, so that it hides nothing that is installed, but for the current directory.
-        here = [n for n, each in enumerate(sys.path) if each in _here()]
-        sys.path.insert(min(here, default=len(sys.path)), place)
+    if path.is_relative_to(place) and place not in sys.path:
+        # Last, so that it hides nothing that is installed, but for the current directory if that comes last.
+        sys.path.insert(len(sys.path) - (sys.path[-1] in _here()), place)
+    if module not in sys.modules and (found := locate(module)) != path:
+        raise UserError(f"{name!r} needs {path}, but {found} comes before it; start from another directory.")
 
 
 def _here() -> tuple[str, str]:

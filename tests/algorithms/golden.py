@@ -49,7 +49,6 @@ SMALL = {
     "injected": 3,
     "population": 12,
     "navigation_fields": 5,
-    "direction_fields": 3,
     "bonus_hidden": (8,),
     "embedding": 4,
     "adversary_hidden": (8,),

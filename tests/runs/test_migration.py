@@ -42,7 +42,7 @@ THEN = {
         "reward_share": 1.0,
         "iso_line.share": 1 / 6,
     },
-    "ant-maze/seed-0": {"population": 12, "direction_fields": 8, "navigation_fields": 0, "roll_in_steps": 250},
+    "ant-maze/seed-0": {},
 }
 
 

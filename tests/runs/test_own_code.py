@@ -83,6 +83,21 @@ def test_where_it_was_comes_before_where_one_is(run, tmp_path, monkeypatch):
     monkeypatch.delitem(sys.modules, "small_mazes")
 
 
+def test_what_is_searched_before_installed_packages_stays_as_it_is(run, tmp_path, monkeypatch):
+    """Python itself searches the current directory first in `python -c`; then nothing else may come before it."""
+    (tmp_path / "small_mazes.py").write_text("raise ValueError('the wrong one')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["", *(each for each in sys.path if each)])
+    monkeypatch.delitem(sys.modules, "small_mazes", raising=False)
+    with pytest.raises(UserError, match="comes before it"):
+        make_findable("small_mazes:Small", str(run.parent))
+    assert sys.path[0] == ""
+    length = len(sys.path)
+    with pytest.raises(UserError, match="comes before it"):
+        make_findable("small_mazes:Small", str(run.parent))
+    assert len(sys.path) == length
+
+
 def test_a_linked_file_is_where_the_link_is(tmp_path, monkeypatch):
     (tmp_path / "real").mkdir()
     (tmp_path / "real" / "other_name.py").write_text(TASK)
