@@ -342,6 +342,16 @@ def test_an_ablation_climbs_one_objective_with_all_its_offspring(name, objective
     assert (algorithm.visited is None) == (name == "q-pg")
 
 
+@pytest.mark.parametrize(("shaped", "novelty_shaped"), [(False, True), (True, False)])
+def test_the_sum_weighs_and_shapes_novelty_by_itself(shaped, novelty_shaped):
+    quality, diversity = Objective(reward_scale=0.5, shaped=shaped), Objective(reward_scale=4.0, shaped=novelty_shaped)
+    algorithm = make_small(replace(SMALL, quality=quality, diversity=diversity), name="qd-pg-sum")
+    (emitter,) = algorithm.emitters
+    np.testing.assert_allclose(emitter._minibatches(algorithm.replay.view()).weights, [0.5, 4.0])
+    assert emitter.shaping == (0.99 if novelty_shaped else None)
+    assert algorithm.paid.shaped == shaped
+
+
 def test_offspring_are_better_in_the_eyes_of_their_critic():
     """With frozen critics, climbing raises Q1 of nearly every offspring."""
     config = replace(SMALL, greedy_steps=50, population=22, initial_policies=40)

@@ -9,7 +9,7 @@ from qdpg.algorithms.qd_pg_presets import preset
 from qdpg.algorithms.qd_pg_settings import SPAN, novelty_objective, quality_objective
 from qdpg.algorithms.registry import ALGORITHMS, config_from_json, config_to_json, make_algorithm, make_config
 from qdpg.emitters.iso_line import IsoLineShare
-from qdpg.emitters.objective import Objective
+from qdpg.emitters.objective import Objective, SumObjective
 from qdpg.errors import UserError
 from qdpg.memory.reevaluated import ArchiveSettings
 from qdpg.memory.visited import make_visited
@@ -73,7 +73,10 @@ def test_an_ablation_differs_from_qd_pg_in_its_objectives_only(name, task, ablat
     for setting in own - {"sum"}:
         assert getattr(ablated, setting) == getattr(full, setting), setting
     if ablation == "qd-pg-sum":
-        assert ablated.sum == full.quality
+        assert {each.name: getattr(ablated.sum, each.name) for each in fields(full.quality)} == asdict(full.quality)
+        # Its one pair of critics sees the sum of what the two pairs of QD-PG see.
+        seen = ablated.sum.reward_scale * ablated.sum.novelty_weight, ablated.sum.novelty_shaped
+        assert seen == (pytest.approx(full.diversity.reward_scale), full.diversity.shaped)
 
 
 @pytest.mark.parametrize("name", ["qd-pg", *ABLATIONS])
@@ -85,14 +88,16 @@ def test_settings_survive_being_written_down(name):
 
 
 def test_the_environments_reward_and_novelty_belong_to_the_objectives_that_have_them():
-    objective = Objective(reward_offset=0.5)
+    objective = SumObjective(reward_offset=0.5, shaped=True)
     full = replace(preset("paper", "point-maze"), quality=objective)
     assert (quality_objective(full), novelty_objective(full)) == (objective, full.diversity)
     alone = preset("paper", "point-maze", "q-pg")
     assert (quality_objective(alone), novelty_objective(alone)) == (alone.quality, None)
     joined = replace(preset("paper", "point-maze", "qd-pg-sum"), sum=objective)
     assert quality_objective(joined) == objective
-    assert novelty_objective(joined) == replace(objective, reward_offset=0.0)
+    assert novelty_objective(joined) == replace(objective, reward_offset=0.0, shaped=False)
+    joined = replace(joined, sum=replace(objective, shaped=False, novelty_shaped=True))
+    assert novelty_objective(joined).shaped
     assert quality_objective(preset("paper", "point-maze", "d-pg")) is None
 
 

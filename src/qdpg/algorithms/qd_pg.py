@@ -16,7 +16,7 @@ from qdpg.algorithms.archive import ArchiveAlgorithm, never
 from qdpg.algorithms.pieces import climbing_settings
 from qdpg.algorithms.qd_pg_checks import check_settings, find_idle, footprint
 from qdpg.algorithms.qd_pg_presets import preset
-from qdpg.algorithms.qd_pg_settings import CONFIGS, SharedSettings, novelty_objective, quality_objective
+from qdpg.algorithms.qd_pg_settings import CONFIGS, SharedSettings, novelty_objective, quality_objective, rewards_of
 from qdpg.emitters.emitter import Emitter
 from qdpg.emitters.learner import Networks
 from qdpg.emitters.policy_gradient import PolicyGradient
@@ -30,20 +30,18 @@ from qdpg.memory.visited import Visited, make_visited
 from qdpg.play.rollouts import Rollouts
 from qdpg.tasks.task import TaskSpec
 
-# By objective, how much of the environment's reward and of the novelty counts.
-REWARDS = {"diversity": (0.0, 1.0), "quality": (1.0, 0.0), "sum": (1.0, 1.0)}
-
 
 def make_emitters(networks: Networks, config: SharedSettings) -> list[Emitter]:
     """QD-PG: half of the offspring climb for diversity, half for quality. An ablation has one objective for all."""
-    objectives = {name: getattr(config, name) for name in REWARDS if hasattr(config, name)}
+    rewards = rewards_of(config)
     varied = round(config.iso_line.share * config.population)
-    shares = [len(share) for share in np.array_split(np.arange(config.population - varied), len(objectives))][::-1]
+    shares = [len(share) for share in np.array_split(np.arange(config.population - varied), len(rewards))][::-1]
     emitters: list[Emitter] = []
-    for (name, objective), size in zip(objectives.items(), shares, strict=True):
+    for (name, counting), size in zip(rewards.items(), shares, strict=True):
+        objective = getattr(config, name)
         options: dict[str, Any] = {"greedy_steps": config.greedy_steps, "explore_with_first": config.roll_in_steps > 0}
         settings = climbing_settings(config, objective)
-        emitters.append(PolicyGradient(name, objective, REWARDS[name], size, networks, settings, **options))
+        emitters.append(PolicyGradient(name, objective, counting, size, networks, settings, **options))
     return [*emitters, *vary(varied, config.iso_line)]
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from qdpg.algorithms.qd_pg_settings import CONFIGS, SPAN, Config
 from qdpg.emitters.iso_line import IsoLineShare
-from qdpg.emitters.objective import Objective
+from qdpg.emitters.objective import Objective, SumObjective
 from qdpg.memory.reevaluated import ArchiveSettings
 
 
@@ -26,10 +26,16 @@ def preset(name: str, task: str, algorithm: str = "qd-pg") -> Any:
 
 
 def ablate(config: Config, algorithm: str) -> Any:
-    """The settings of an ablation: those of QD-PG, with its own objective. That of SUM has quality's settings."""
+    """The settings of an ablation: those of QD-PG, with its own objective."""
     kind = CONFIGS[algorithm]
-    known = {each.name: getattr(config, each.name, config.quality) for each in fields(kind)}
-    return kind(**known)
+    known = {each.name: getattr(config, each.name, None) for each in fields(kind)}
+    return kind(**known | ({"sum": add_up(config.diversity, config.quality)} if "sum" in known else {}))
+
+
+def add_up(diversity: Objective, quality: Objective) -> SumObjective:
+    """The objective of SUM, with quality's settings: its reward is the sum of what the critics of both would see."""
+    weight = diversity.reward_scale / quality.reward_scale
+    return SumObjective(**asdict(quality), novelty_weight=weight, novelty_shaped=diversity.shaped)
 
 
 def paper(task: str) -> Config:

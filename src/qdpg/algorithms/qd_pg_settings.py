@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from qdpg.emitters.iso_line import IsoLineShare
 from qdpg.emitters.learner import Scaled
-from qdpg.emitters.objective import Objective
+from qdpg.emitters.objective import Objective, SumObjective
 from qdpg.learn.td3 import TD3Options
 from qdpg.memory.reevaluated import ArchiveSettings
 from qdpg.memory.visited import NoveltyKind
@@ -110,10 +110,11 @@ class SumConfig(NoveltySettings, SharedSettings):
     """Settings of QD-PG-SUM.
 
     Attributes:
-        sum: Of the one objective, whose reward is the sum of both. Its settings are those of quality.
+        sum: Of the one objective, whose reward is the sum of both. Its settings are those of quality; novelty counts as
+            much as in the critics of diversity.
     """
 
-    sum: Objective = field(default_factory=Objective)
+    sum: SumObjective = field(default_factory=SumObjective)
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,14 @@ class QualityConfig(SharedSettings):
     quality: Objective = field(default_factory=Objective)
 
 
+def rewards_of(config: Any) -> dict[str, tuple[float, float]]:
+    """By objective, how much of the environment's reward and of the novelty counts."""
+    if hasattr(config, "sum"):
+        return {"sum": (1.0, config.sum.novelty_weight)}
+    rewards = {"diversity": (0.0, 1.0), "quality": (1.0, 0.0)}
+    return {name: each for name, each in rewards.items() if hasattr(config, name)}
+
+
 def quality_objective(config: Any) -> Objective | None:
     """The objective that the environment's reward belongs to, if there is one."""
     return getattr(config, "quality", None) or getattr(config, "sum", None)
@@ -146,7 +155,7 @@ def quality_objective(config: Any) -> Objective | None:
 def novelty_objective(config: Any) -> Objective | None:
     """The objective that novelty belongs to, if there is one. SUM's offset is taken off the environment's reward."""
     if hasattr(config, "sum"):
-        return replace(config.sum, reward_offset=0.0)
+        return replace(config.sum, reward_offset=0.0, shaped=config.sum.novelty_shaped)
     return getattr(config, "diversity", None)
 
 

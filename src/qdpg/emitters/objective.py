@@ -32,6 +32,11 @@ class GradientObjective:
     exploration_episodes: CountOrNone = 0
     exploration_noise: NotNegative = 0.0
 
+    @property
+    def shapes_novelty(self) -> bool:
+        """Whether novelty, where it counts, is learned from by potential-based shaping."""
+        return False
+
 
 @dataclass(frozen=True)
 class Objective(GradientObjective):
@@ -45,3 +50,28 @@ class Objective(GradientObjective):
 
     reward_offset: Number = 0.0
     shaped: bool = False
+
+    @property
+    def shapes_novelty(self) -> bool:
+        """See `GradientObjective`."""
+        return self.shaped
+
+
+@dataclass(frozen=True)
+class SumObjective(Objective):
+    """Settings of an objective whose reward is the environment's plus novelty, as QD-PG-SUM has it.
+
+    `reward_scale` is a factor on the whole sum; `reward_offset` and `shaped` are of the environment's part.
+
+    Attributes:
+        novelty_weight: How much novelty counts beside the environment's reward. The paper does not say.
+        novelty_shaped: Whether novelty is learned from by potential-based shaping.
+    """
+
+    novelty_weight: NotNegative = 1.0
+    novelty_shaped: bool = False
+
+    @property
+    def shapes_novelty(self) -> bool:
+        """See `GradientObjective`."""
+        return self.novelty_shaped

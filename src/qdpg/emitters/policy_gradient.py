@@ -73,7 +73,7 @@ class PolicyGradient(Emitter):
         self.offspring_rate = settings.actor_rate if offspring_rate is None else offspring_rate
         self.explore_with_first = explore_with_first
         # The environment's reward is shaped when it is stored; novelty changes, and is shaped in each minibatch.
-        self.shaping = objective.discount if getattr(objective, "shaped", False) and rewards[1] else None
+        self.shaping = objective.discount if objective.shapes_novelty and rewards[1] else None
 
     def init(self, key: jax.Array) -> Learner:
         """Fresh critics, and a greedy actor if there is to be one."""
