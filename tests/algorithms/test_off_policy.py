@@ -6,6 +6,7 @@ from small import advance, small
 
 from qdpg.algorithms.registry import make_algorithm, make_config
 from qdpg.errors import UserError
+from qdpg.learn.backprop import forward
 from qdpg.learn.networks import flatten_population
 from qdpg.play.player import make_player
 from qdpg.tasks.ant_trap import AntTrap
@@ -68,3 +69,19 @@ def test_scaling_by_a_task_that_does_not_say_how_is_refused():
     config = make_config("td3", "tuned", "point-maze", {"scaled": True})
     with pytest.raises(UserError, match="declares no observation_scale"):
         make_algorithm("td3", TASK.spec, config, 0)
+
+
+@pytest.mark.parametrize("name", ["td3", "rnd", "p3s-td3"])
+def test_policies_may_end_in_a_linear_layer(name):
+    """What is played, judged and stored is then clipped, and the bound of the last layer is that of the settings."""
+    algorithm = small(name, output="linear", action_bound=0.3, gradient_steps_ratio=0.5, actor_rate=1e-2)
+    while algorithm.steps < 1_500:
+        advance(algorithm, PLAYER)
+    policies = algorithm.ask().candidates.policies
+    assert (policies.output, algorithm.elites.policies([0]).output) == ("linear", "linear")
+    states = algorithm.replay.rows[:400, :2]
+    actions = np.abs(forward(policies, states).output)
+    assert 0.1 < actions.max() < 0.6  # it may come a little beyond the bound, with a tanh it goes to 1
+    again = small(name, output="linear", action_bound=0.3, gradient_steps_ratio=0.5, actor_rate=1e-2)
+    again.load(algorithm.state())
+    assert again.elites.best_fitness == algorithm.elites.best_fitness

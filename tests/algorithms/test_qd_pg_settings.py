@@ -107,7 +107,7 @@ def test_the_environments_reward_and_novelty_belong_to_the_objectives_that_have_
         ("pga-me", {"direction_fields": 5}, "'pga-me' has no option 'direction_fields'"),
         ("pga-me", {"quality.shaped": True}, "'quality' of algorithm 'pga-me' has no option 'shaped'"),
         ("td3", {"scale": (1.0, 1.0)}, "'td3' has no option 'scale'"),
-        ("td3", {"action_bound": 2.0}, "'td3' has no option 'action_bound'"),
+        ("td3", {"action_bound": 2.0}, "action_bound would do nothing, since policies end in a tanh"),
         ("td3", {"shaped": True}, "'td3' has no option 'shaped'"),
         ("td3", {"discount": 99}, "'discount' of algorithm 'td3' must be at least 0 and at most 1, not 99"),
         ("qd-pg", {"quality.discount": 99}, "'discount' of 'quality' of .* at most 1, not 99"),

@@ -29,7 +29,7 @@ from qdpg.algorithms.pieces import (
 )
 from qdpg.emitters.episodes import make_episodes
 from qdpg.emitters.learner import Networks, Rewarded, Scaled
-from qdpg.learn.networks import MLP, deterministic, init_mlp, join_policies, repeat_policies, take_policies
+from qdpg.learn.networks import MLP, Activation, deterministic, init_mlp, join_policies, repeat_policies, take_policies
 from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay
 from qdpg.play.rollouts import Rollouts
@@ -90,6 +90,7 @@ class OffPolicy(Counted, ABC):
         policies: int = 1,
         cells: tuple[int, ...] | int | None = None,
         labels: int = 0,
+        output: Activation = "tanh",
     ) -> None:
         """Start with empty memories and fresh learners.
 
@@ -100,13 +101,14 @@ class OffPolicy(Counted, ABC):
             policies: How many learners are trained side by side.
             cells: Of the archive that keeps the best judged policies; None means a single one.
             labels: Numbers that `_label` puts behind each observation in the replay memory.
+            output: What policies end in when they are judged.
         """
         cells = (1,) * spec.descriptor_size if cells is None else cells
         self.spec, self.config, self.seed, self.clock = spec, config, seed, Clock()
-        self.networks = Networks(spec, config.hidden, scaled=config.scaled)
+        self.networks = Networks(spec, config.hidden, output, config.scaled)
         self.critic_sizes = (len(self.networks.scale) + spec.action_size, *config.hidden, 1)
         played = (spec.observation_size, *config.hidden, spec.action_size)
-        self.elites = Elites(spec, init_mlp(jax.random.key(0), played), cells, seed)
+        self.elites = Elites(spec, init_mlp(jax.random.key(0), played, output=output), cells, seed)
         stored = len(self.networks.scale) + labels
         self.replay = Replay(config.replay_size, stored, spec.action_size, spec.descriptor_size)
         start = generation_key(seed, -1)

@@ -17,7 +17,7 @@ import numpy as np
 
 from qdpg.algorithms.algorithm import Family, Footprint
 from qdpg.algorithms.pieces import td3_footprint
-from qdpg.algorithms.td3 import TD3, Learner, tune
+from qdpg.algorithms.td3 import TD3, Learner, find_idle, tune
 from qdpg.algorithms.td3 import Config as TD3Config
 from qdpg.errors import UserError
 from qdpg.learn.backprop import forward
@@ -158,7 +158,8 @@ class P3S(TD3):
 @jax.jit
 def policy_distance(policies: MLP, others: MLP, states: jax.Array) -> jax.Array:
     """D: half the mean square of the difference between actions at `states` [m, O], of one policy each (stacked)."""
-    return 0.5 * jnp.mean((forward(policies, states).output - forward(others, states).output) ** 2)
+    first, second = (jnp.clip(forward(each, states).output, -1.0, 1.0) for each in (policies, others))
+    return 0.5 * jnp.mean((first - second) ** 2)
 
 
 def adapt_beta(beta: float, best: float, change: float, rho: float, least: float) -> float:
@@ -180,4 +181,4 @@ def adapt_beta(beta: float, best: float, change: float, rho: float, least: float
     return float(np.clip(beta, 1e-3, 1e3))
 
 
-FAMILY = Family(Config, preset, footprint, P3S)
+FAMILY = Family(Config, preset, footprint, P3S, find_idle)

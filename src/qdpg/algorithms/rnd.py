@@ -13,7 +13,7 @@ import numpy as np
 
 from qdpg.algorithms.algorithm import Family, Footprint
 from qdpg.algorithms.pieces import generation_key, td3_footprint
-from qdpg.algorithms.td3 import TD3, Learner, tune
+from qdpg.algorithms.td3 import TD3, Learner, find_idle, tune
 from qdpg.algorithms.td3 import Config as TD3Config
 from qdpg.learn.distillation import Distillation, init_distillation, make_bonus, observe, train_predictor
 from qdpg.learn.networks import count_parameters
@@ -93,4 +93,4 @@ class RND(TD3):
         return state, {"bonus_scale": float(state.sums.variance**0.5)}
 
 
-FAMILY = Family(Config, preset, footprint, RND)
+FAMILY = Family(Config, preset, footprint, RND, find_idle)

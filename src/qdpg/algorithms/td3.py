@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 
@@ -18,7 +18,7 @@ from qdpg.learn.climbing import climb
 from qdpg.learn.networks import MLP, init_population
 from qdpg.learn.td3 import ActorCriticSettings, Actors, Critics, TD3Options, init_actors, init_critics
 from qdpg.learn.transitions import Minibatches, UniformMinibatches
-from qdpg.ranges import Count
+from qdpg.ranges import Count, Positive
 from qdpg.tasks.task import TaskSpec
 
 
@@ -30,9 +30,14 @@ class Config(OffPolicyConfig, ActorCriticSettings, TD3Options):
 
     Attributes:
         delay: Critic steps per actor step.
+        output: What policies end in: a tanh, or "linear", clipped to the actions' range; they then climb by inverting
+            gradients, as QD-PG's do in `tuned`.
+        action_bound: How far from 0 the last layer may go where it is linear; actions end at 1.
     """  # noqa: D205
 
     delay: Count = 2
+    output: Literal["tanh", "linear"] = "tanh"
+    action_bound: Positive = 1.0
 
 
 def preset(name: str, task: str, algorithm: str = "td3") -> Config:
@@ -74,6 +79,11 @@ class Learner(NamedTuple):
     critics: Critics
 
 
+def find_idle(config: Config) -> dict[str, str]:
+    """Settings that do nothing beside the others, and why."""
+    return {"action_bound": "policies end in a tanh"} if config.output == "tanh" else {}
+
+
 def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
     """What a run will take, known before anything is allocated."""
     return td3_footprint(spec, config.hidden, config.replay_size, 1, 1, 1 + config.exploration_episodes)
@@ -87,11 +97,11 @@ class TD3(OffPolicy):
     def __init__(self, spec: TaskSpec, config: Config, seed: int, name: str = "td3", **options: Any) -> None:
         """Start afresh; see `OffPolicy` for the arguments."""
         self.name = name
-        super().__init__(spec, config, seed, **options)
+        super().__init__(spec, config, seed, output=config.output, **options)
 
     def _init_learner(self, key: jax.Array) -> Learner:
         settings = td3_settings(self.config)
-        policy = init_population(jax.random.fold_in(key, 1), 1, self.networks.policy_sizes)
+        policy = init_population(jax.random.fold_in(key, 1), 1, self.networks.policy_sizes, output=self.config.output)
         return Learner(init_actors(policy, settings), init_critics(key, self.critic_sizes, settings))
 
     def _policy(self, learner: Learner) -> MLP:
@@ -112,4 +122,4 @@ class TD3(OffPolicy):
         return UniformMinibatches(self.replay.view(), self._weights(), self.networks.scaling)
 
 
-FAMILY = Family(Config, preset, footprint, TD3)
+FAMILY = Family(Config, preset, footprint, TD3, find_idle)

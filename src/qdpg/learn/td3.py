@@ -287,7 +287,7 @@ def update_actors(
     loss = jnp.full_like(valued.output, -1.0 / (settings.batch_size if settings.loss == "mean" else 1))
     slope = input_gradient(critic, valued, loss).reshape(action.shape)
     if pull is not None:
-        towards = forward(pull.policies, batch.observation).output
+        towards = jnp.clip(forward(pull.policies, batch.observation).output, -1.0, 1.0)
         share = 1.0 / (towards.shape[-1] * (settings.batch_size if settings.loss == "mean" else 1))
         slope += share * pull.strength[:, None, None] * (action - towards)
     if clipped:
