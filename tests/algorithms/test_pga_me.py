@@ -5,6 +5,7 @@ import pytest
 from small import TASK, advance, small
 
 from qdpg.learn.networks import apply_mlp
+from qdpg.learn.transitions import REWARD
 from qdpg.play.player import make_player
 
 pytestmark = [pytest.mark.xdist_group("baselines")]
@@ -58,3 +59,19 @@ def test_offspring_climb_at_a_rate_of_their_own(rate):
     after = algorithm.ask().candidates.policies.weights[0][1:21]
     moved = np.abs(np.asarray(after) - before).max(axis=(1, 2))
     assert (moved > 10 * rate).all() if rate else not moved.any()
+
+
+def test_what_helps_any_critic_is_there_for_its_critics_too():
+    own = {"output": "linear", "noise_correlation": 0.9, "quality.reward_offset": 0.5, "quality.action_bound": 0.3}
+    algorithm, player = small("pga-me", **own, **{"quality.exploration_episodes": 2}), make_player(TASK)
+    plain = small("pga-me")
+    for each in (algorithm, plain):
+        advance(each, player)  # random policies: the same but for what they end in
+    best = max(each.replay.rows[each.replay.playable_slots(), REWARD].max() for each in (algorithm, plain))
+    assert best <= 0.0  # this maze pays minus a distance
+    assert algorithm.replay.rows[algorithm.replay.playable_slots(), REWARD].max() <= -0.5
+    assert plain.replay.rows[plain.replay.playable_slots(), REWARD].max() > -0.5
+    generation, _ = advance(algorithm, player)
+    assert generation.noise_correlation == 0.9
+    assert generation.candidates.policies.output == "linear"
+    assert algorithm.emitters[0].settings.action_bound == 0.3

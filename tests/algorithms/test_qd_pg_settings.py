@@ -105,7 +105,9 @@ def test_the_environments_reward_and_novelty_belong_to_the_objectives_that_have_
     ("algorithm", "settings", "sentence"),
     [
         ("pga-me", {"direction_fields": 5}, "'pga-me' has no option 'direction_fields'"),
-        ("pga-me", {"quality.shaped": True}, "'quality' of algorithm 'pga-me' has no option 'shaped'"),
+        ("dcrl-me", {"quality.shaped": True}, "'quality' of algorithm 'dcrl-me' has no option 'shaped'"),
+        ("pga-me", {"noise_correlation": 0.9, "quality.exploration_episodes": 0}, "noise_correlation would do nothing"),
+        ("pga-me", {"quality.action_bound": 0.5}, "policies end in a tanh"),
         ("td3", {"scale": (1.0, 1.0)}, "'td3' has no option 'scale'"),
         ("td3", {"action_bound": 2.0}, "action_bound would do nothing, since policies end in a tanh"),
         ("td3", {"shaped": True}, "'td3' has no option 'shaped'"),

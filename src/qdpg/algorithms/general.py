@@ -76,7 +76,7 @@ def for_pga_me(spec: TaskSpec, algorithm: str) -> pga_me.Config:
         critic_rate=1e-3,
         **SCALED,
         iso_line=IsoLineShare(share=0.5, **VARIATION),
-        quality=GradientObjective(exploration_episodes=1, exploration_noise=0.2),
+        quality=Objective(exploration_episodes=1, exploration_noise=0.2),
     )
 
 

@@ -8,25 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from qdpg.algorithms.algorithm import Family, Generation
 from qdpg.algorithms.archive import ArchiveAlgorithm, never
-from qdpg.algorithms.pieces import engine_settings
+from qdpg.algorithms.pieces import climbing_settings
 from qdpg.algorithms.qd_pg_checks import check_settings, find_idle, footprint
 from qdpg.emitters.emitter import Emitter
 from qdpg.emitters.iso_line import IsoLineShare
 from qdpg.emitters.learner import Networks, Scaled
-from qdpg.emitters.objective import GradientObjective
+from qdpg.emitters.objective import Objective
 from qdpg.emitters.policy_gradient import PolicyGradient
 from qdpg.emitters.screened import vary
-from qdpg.learn.td3 import TD3Options, TD3Settings
+from qdpg.learn.td3 import TD3Options
 from qdpg.memory.reevaluated import ArchiveSettings
 from qdpg.memory.replay import Replay
+from qdpg.memory.storing import rewards_for_critics
 from qdpg.play.rollouts import Rollouts
-from qdpg.ranges import Cells, Count, NotNegative, Widths
+from qdpg.ranges import Cells, Correlation, Count, NotNegative, Widths
 from qdpg.tasks.task import TaskSpec
 
 
@@ -38,6 +39,8 @@ class Config(TD3Options):
         population: Offspring per generation.
         initial_policies: Random policies to start from.
         hidden: Hidden layers of policies and critics.
+        output: What policies end in: a tanh, or "linear", clipped to the actions' range; see QD-PG.
+        noise_correlation: Of all action noise between successive steps; 0 is white noise.
         scaled: Whether networks that learn see scaled observations; see QD-PG.
         replay_size: Rows of the replay memory.
         cells: Cells per dimension of the archive, or one number for a centroidal Voronoi tessellation.
@@ -52,6 +55,8 @@ class Config(TD3Options):
     population: Count = 100
     initial_policies: Count = 500
     hidden: Widths = (256, 256)
+    output: Literal["tanh", "linear"] = "tanh"
+    noise_correlation: Correlation = 0.0
     scaled: Scaled = False
     replay_size: Count = 1_000_000
     cells: Cells = (5, 5)
@@ -60,7 +65,7 @@ class Config(TD3Options):
     offspring_rate: NotNegative = 1e-3
     archive: ArchiveSettings = field(default_factory=ArchiveSettings)
     iso_line: IsoLineShare = field(default_factory=lambda: IsoLineShare(share=0.5))
-    quality: GradientObjective = field(default_factory=GradientObjective)
+    quality: Objective = field(default_factory=Objective)
 
 
 def preset(name: str, task: str, algorithm: str = "pga-me") -> Config:
@@ -88,7 +93,7 @@ def preset(name: str, task: str, algorithm: str = "pga-me") -> Config:
             softness=0.01,
             iso_line=IsoLineShare(share=0.5, iso_sigma=0.01, line_sigma=0.2),
             replay_size=250_000,
-            quality=GradientObjective(reward_scale=0.05, exploration_episodes=4, exploration_noise=0.3),
+            quality=Objective(reward_scale=0.05, exploration_episodes=4, exploration_noise=0.3),
         )
     return replace(
         paper,
@@ -105,7 +110,7 @@ def preset(name: str, task: str, algorithm: str = "pga-me") -> Config:
 def make_emitters(networks: Networks, config: Config) -> list[Emitter]:
     """Half of the offspring climb for quality, half are varied."""
     varied = round(config.iso_line.share * config.population)
-    settings = engine_settings(TD3Settings, config, discount=config.quality.discount)
+    settings = climbing_settings(config, config.quality)
     climbing = PolicyGradient(
         "quality",
         config.quality,
@@ -127,9 +132,10 @@ class PGAME(ArchiveAlgorithm):
     def __init__(self, spec: TaskSpec, config: Config, seed: int, name: str = "pga-me") -> None:
         """Start with empty memories and fresh critics; see `ArchiveAlgorithm` for the arguments."""
         check_settings(spec, config, name)
-        networks = Networks(spec, config.hidden, scaled=config.scaled)
+        networks = Networks(spec, config.hidden, config.output, config.scaled)
         super().__init__(networks, config, seed, name, make_emitters(networks, config))
         self.replay = Replay(config.replay_size, len(networks.scale), spec.action_size, spec.descriptor_size)
+        self.noise_correlation = config.noise_correlation
 
     def ask(self, stop: Callable[[], bool] = never) -> Generation:
         """As all archive algorithms, with what the replay memory says about observations and rewards."""
@@ -143,7 +149,7 @@ class PGAME(ArchiveAlgorithm):
     def tell(self, generation: Generation, rollouts: Rollouts) -> dict[str, Any]:
         """Store the transitions in the replay memory, and the policies in the archive."""
         with self.clock.time("memory"):
-            self.replay.insert(rollouts)
+            self.replay.insert(rewards_for_critics(rollouts, self.config.quality))
         return self.keep(generation, rollouts, rollouts.steps) | {"transitions": self.replay.transitions}
 
 
