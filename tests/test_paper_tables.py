@@ -5,8 +5,10 @@ import shutil
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from qdpg.report import paper
 from qdpg.report.gather import gather
 from qdpg.runs.files import read_json, write_json
 from report.real_runs import STEPS, real_runs
@@ -64,13 +66,41 @@ def test_the_page_has_the_rows_and_what_is_missing(runs):
     rows = paper_rows.collect(runs)
     page = paper_page.write_page(rows)
     assert "2 of 6 runs, 6,000 steps each" in page
-    (line,) = re.findall(r"^\| `map-elites` \| .*", page, re.MULTILINE)
+    _, line = re.findall(r"^\| `map-elites` \| .*", page, re.MULTILINE)  # the first is that of all tasks
     middle = sum(float(row["evaluated"]) for row in rows) / 2
     assert f"| −{abs(middle):,.1f} |" in line
     assert "| – | 2 |" in line  # it is not in the paper's table
     assert "Missing: 3 of `td3`, 1 of `map-elites`. On one core" in page
     assert "Missing: all runs." in paper_page.write_page([])
     assert paper_page.with_interval([1.0, 2.0, 6.0]).startswith("2.5 (1.0 to 6.0")
+
+
+def test_table_1_has_all_tasks_side_by_side_and_sentences_say_what_differs(runs, monkeypatch, tmp_path):
+    reasons = tmp_path / "reasons.csv"
+    reasons.write_text("part,algorithm,sentence\nmaze,map-elites,It varies at random.\nmaze,td3,Nobody ran it.\n")
+    monkeypatch.setattr(paper_page, "REASONS", reasons)
+    monkeypatch.setattr(paper_page, "PARTS", (PART._replace(name="point-maze"),))
+    rows = [row | {"part": "point-maze"} for row in paper_rows.collect(runs)]
+    first, second = (float(row["stored"]) for row in rows)
+    (line,) = (line for line in paper_page.write_overview(rows) if line.startswith("| `map-elites`"))
+    assert line.split(" | ")[2:] == [f"−{-(first + second) / 2:.1f}", "2, 6,000", "– |"]
+    assert "| `td3` | – | – | – | −129 ± 1 |" in paper_page.write_overview([])
+    assert [paper_page.amount(steps) for steps in (10**6, 10**7, 2 * 10**5)] == ["10⁶", "10⁷", "200,000"]
+    monkeypatch.setattr(paper_page, "PARTS", (PART,))
+    page = paper_page.write_page(paper_rows.collect(runs))
+    assert "- `map-elites`: It varies at random." in page
+    assert "Nobody ran it" not in page  # it has no row
+
+
+def test_every_row_that_differs_from_the_paper_has_its_sentence():
+    rows, said = paper_rows.read_rows(paper_rows.CSV), paper_rows.read_rows(paper_page.REASONS)
+    explained = {(row["part"], row["algorithm"]) for row in said}
+    assert explained <= {(row["part"], row["algorithm"]) for row in rows}
+    for part in paper_rows.PARTS:
+        for name, known in paper.FINAL[part.task].items():
+            own = [float(row["evaluated"]) for row in rows if (row["part"], row["algorithm"]) == (part.name, name)]
+            if own and abs(np.median(own) - known.median) > max(2 * known.spread, 0.05 * abs(known.median)):
+                assert (part.name, name) in explained, "say why in docs/results/paper-reasons.csv"
 
 
 def test_the_committed_page_is_that_of_the_committed_rows():

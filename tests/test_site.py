@@ -124,6 +124,23 @@ def test_a_quote_changes_with_what_it_quotes(tmp_path, monkeypatch):
     assert row == "| [maze](results/maze/README.md) | −126.5 ± 0.1 | −125.9 ± 0.0 | 0 of 3 | 3 | 200,000 | – |"
 
 
+def test_a_quote_takes_rows_at_the_papers_budget_before_older_tables(tmp_path, monkeypatch):
+    monkeypatch.setattr(quotes, "DOCS", tmp_path)
+    (tmp_path / "results" / "point-maze" / "tables").mkdir(parents=True)
+    columns = "algorithm,evaluated_best_median,best_elite_median,solved,seeds,steps"
+    (tmp_path / "results" / "point-maze" / "tables" / "point-maze-final-performance.csv").write_text(
+        f"{columns}\ntd3,-5,-4,0,1,200000\n"
+    )
+    rows = ["point-maze,td3,0,1000100,-130,-120,inf", "point-maze,td3,1,1000200,-126,-122,70000"]
+    rows += ["ant-trap,td3,0,1000000,1100,1200,nan"]
+    text = "\n".join(["part,algorithm,seed,steps,evaluated,stored,solved_after", *rows, ""])
+    (tmp_path / "results" / "paper.csv").write_text(text)
+    *_, maze, trap = quotes.find("tables", "td3").strip().splitlines()
+    ours = "−128.0 ± 1.0 | −121.0 ± 0.5 | 1 of 2 | 2 | 1,000,150"
+    assert maze == f"| [point-maze](results/paper.md) | {ours} | −129 ± 1 |"
+    assert trap == "| [ant-trap](results/paper.md) | 1,100 | 1,200 | – | 1 | 1,000,000 | 1,131 ± 4 |"
+
+
 def tables_of_reasons():
     for page in PAGES:
         for algorithm, columns, rows in site_pages._REASONS.findall(page.read_text()):

@@ -65,12 +65,15 @@ def overview_cells(part: Part, name: str, rows: Sequence[Row]) -> list[str]:
     if not own:
         return ["–", "–", "–", printed(part, name)]
     shown = [with_interval([float(row[column]) for row in own]) for column in ("evaluated", "stored")]
-    return [*shown, f"{len(own)}, {exponent(part.steps)}", printed(part, name)]
+    return [*shown, f"{len(own)}, {amount(part.steps)}", printed(part, name)]
 
 
-def exponent(steps: int) -> str:
-    """Steps as a power of ten."""
-    return "10" + str(round(math.log10(steps))).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
+def amount(steps: int) -> str:
+    """Steps, as a power of ten if they are one."""
+    power = len(str(steps)) - 1
+    if steps != 10**power:
+        return f"{steps:,}"
+    return "10" + str(power).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 def printed(part: Part, name: str) -> str:

@@ -46,7 +46,8 @@ PARTS = (
     Part("ant-maze-evolution", "Table 2, ant-maze", "ant-maze", ("me-es", "nsr-es", "nsra-es"), 3, 10**7),
 )
 COLUMNS = (
-    *("part", "algorithm", "seed", "steps", "evaluated", "stored", "corrected_qd_score", "own_cell", "coverage"),
+    *("part", "algorithm", "seed", "steps", "evaluated", "stored", "final", "solved_after"),
+    *("corrected_qd_score", "own_cell", "coverage"),
     *("seconds", "memory_mb", "qdpg", "revision", "machine", "started"),
 )
 
@@ -79,6 +80,8 @@ def make_row(part: Part, result: Result) -> Row:
     numbers = {
         "evaluated": result.evaluated_best,
         "stored": result.best_elite,
+        "final": result.final,
+        "solved_after": result.steps_to_solved,
         "corrected_qd_score": result.corrected_qd_score,
         "own_cell": result.share_own_cell,
         "coverage": result.coverage,

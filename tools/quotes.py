@@ -5,7 +5,8 @@ A page of results names a piece of its text, and another page quotes it:
     <!-- name: best -->2,087 and 2,426<!-- end -->
     <!-- from: results/ant-trap/README.md#best -->…<!-- end -->
 
-A quote from `tables` is what all tables of final performance under docs/results/ say of an algorithm:
+A quote from `tables` is what docs/results/paper.csv says of an algorithm, and of tasks that it has no rows of, what the
+tables of final performance under docs/results/ say:
 
     <!-- from: tables#td3 -->…<!-- end -->
 
@@ -16,9 +17,15 @@ in when it is built.
 from __future__ import annotations
 
 import csv
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from qdpg.report.paper import FINAL
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -55,19 +62,47 @@ def find(source: str, name: str) -> str:
 
 
 def _reached(algorithm: str) -> str:
-    rows = [
+    rows = _rows_of_paper(algorithm)
+    known = {row["task"] for row in rows}
+    rows += [
         row
         for path in sorted((DOCS / "results").glob(_TABLES), reverse=True)  # the smallest task first
         for row in csv.DictReader(path.read_text().splitlines())
-        if row["algorithm"] == algorithm and row.setdefault("task", path.parents[1].name)
+        if row["algorithm"] == algorithm and row.setdefault("task", path.parents[1].name) not in known
     ]
     if not rows:
         return "No run of it has been finished for the tables yet."
     return "\n".join([f"| {' | '.join(_COLUMNS)} |", "|---" * len(_COLUMNS) + "|", *map(_row, rows)])
 
 
+def _rows_of_paper(algorithm: str) -> list[dict[str, str]]:
+    """Rows of docs/results/paper.csv as a row of a table of final performance for each task."""
+    path = DOCS / "results" / "paper.csv"
+    held = list(csv.DictReader(path.read_text().splitlines())) if path.exists() else []
+    found = []
+    for task, printed in FINAL.items():
+        own = [row for row in held if (row["part"], row["algorithm"]) == (task, algorithm)]
+        if not own:
+            continue
+        row = {"task": task, "seeds": str(len(own)), "page": "results/paper.md"}
+        row |= _summary("evaluated_best", own, "evaluated") | _summary("best_elite", own, "stored")
+        row |= {"steps": f"{median(float(each['steps']) for each in own)}", "solved": ""}
+        if own[0]["solved_after"] != "nan":  # the task says when it is solved
+            row["solved"] = str(sum(math.isfinite(float(each["solved_after"])) for each in own))
+        if algorithm in printed:
+            row |= {"paper_median": str(printed[algorithm].median), "paper_half_iqr": str(printed[algorithm].spread)}
+        found.append(row)
+    return found
+
+
+def _summary(name: str, rows: list[dict[str, str]], column: str) -> dict[str, str]:
+    """The median, and half the range between the quartiles."""
+    low, middle, high = np.quantile([float(row[column]) for row in rows], [0.25, 0.5, 0.75])
+    return {f"{name}_median": str(middle), f"{name}_half_iqr": str((high - low) / 2)}
+
+
 def _row(row: dict[str, str]) -> str:
-    task = f"[{row['task']}](results/{row['task']}/README.md)"
+    task = f"[{row['task']}]({row.get('page', 'results/' + row['task'] + '/README.md')})"
     solved = f"{row['solved']} of {row['seeds']}" if row["solved"] else "–"
     cells = [task, _spread(row, "evaluated_best"), _spread(row, "best_elite"), solved, row["seeds"]]
     cells += [f"{float(row['steps']):,.0f}", _spread(row, "paper")]
