@@ -15,12 +15,14 @@ def test_settings_are_printed_as_set_takes_them(capsys):
         "population=9  (set, instead of 8)",
         "hidden=64,32  (paper)",
         "batch_size=100  (tuned, instead of 256)",
-        "archive.depth=2  (paper; does nothing, since archive.reevaluations is 0)",
-        "archive.parents_start=true  (tuned, instead of false)",
+        "archive.depth=2  (paper)",
+        "archive.reevaluations=0.25  (tuned, instead of 0.0)",
     ):
         assert line in lines
     assert lines[lines.index("neighbours=10  (paper)") + 1].strip().startswith("K: the novelty of a state is its mean")
     assert max(map(len, lines)) <= 80
+    assert run("qd-pg", "point-maze", "paper", [], as_json=False) == 0
+    assert "archive.depth=2  (paper; does nothing, since archive.reevaluations is 0)" in capsys.readouterr().out
 
 
 def test_json_is_one_object(capsys):

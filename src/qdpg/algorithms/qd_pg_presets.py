@@ -66,7 +66,7 @@ def tune_point_maze(config: Config) -> Config:
         output="linear",
         population=8,
         iso_line=IsoLineShare(share=0.5, iso_sigma=0.01, line_sigma=0.0, selection_pressure=5.0),
-        archive=ArchiveSettings(parents_start=True),
+        archive=ArchiveSettings(reevaluations=0.25),
         noise_correlation=0.9,
         initial_policies=20,
         replay_size=250_000,
