@@ -11,7 +11,6 @@ from qdpg.algorithms.registry import ALGORITHMS, config_from_json, config_to_jso
 from qdpg.emitters.iso_line import IsoLineShare
 from qdpg.emitters.objective import Objective, SumObjective
 from qdpg.errors import UserError
-from qdpg.memory.reevaluated import ArchiveSettings
 from qdpg.memory.visited import make_visited
 from qdpg.tasks.registry import make_task
 
