@@ -29,7 +29,9 @@ class Reevaluation(Emitter):
         if not len(chosen):
             return None
         nobody = np.full(len(chosen), -1)
-        return Offspring(elites.entry_policies(chosen), nobody, elites.entry_fields(chosen), entries=chosen)
+        policies, fields = elites.entry_policies(chosen), elites.entry_fields(chosen)
+        starts = elites.next_starts(chosen)
+        return Offspring(policies, nobody, fields, entries=chosen, starts=starts)
 
     def emit(self, selected: Offspring | None, context: Context) -> Offspring | None:
         """They are ready."""
