@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import json
 import os
 import resource
@@ -20,6 +21,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
+MOST_LETTERS = 150  # of settings in the name of a directory; file systems allow 255 in all
 COLUMNS = (
     *("task", "algorithm", "settings", "seed", "steps", "episodes", "corrected_cells", "corrected_qd_score"),
     *("stored_cells", "stored_qd_score", "own_cell", "best_evaluated", "cpu_seconds", "revision"),
@@ -68,7 +70,11 @@ def append(rows: Path, row: dict[str, object]) -> None:
 
 def judge(task: str, algorithm: str, settings: str, seed: str, steps: str, episodes: int, out: Path) -> dict:
     """Train one run and evaluate it; its row."""
-    run = out / "-".join([task, algorithm, *settings.split(), seed, steps]).replace("=", "_").replace(":", ".")
+    changes = "-".join(settings.split())
+    if len(changes) > MOST_LETTERS:
+        changes = hashlib.sha256(changes.encode()).hexdigest()[:12]
+    parts = [task, algorithm, changes, seed, steps] if changes else [task, algorithm, seed, steps]
+    run = out / "-".join(parts).replace("=", "_").replace(":", ".")
     options = ["--algorithm", algorithm, "--seed", seed, "--steps", steps, "--evaluate-seconds", "0", "--quiet"]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     was_stopped = run.exists()
