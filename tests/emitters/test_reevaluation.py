@@ -40,10 +40,8 @@ def test_what_is_played_again_is_what_is_in_the_archive():
     assert generation.entries[~again].tolist() == [NEW] * 6
     played = flatten_population(jax.tree.map(lambda leaf: leaf[again], generation.candidates.policies))
     np.testing.assert_array_equal(played, held["solution"][generation.entries[again]])
-    starts = generation.candidates.seeds[again]
-    np.testing.assert_array_equal(starts, trained.elites.next_starts(generation.entries[again]))
-    for start, entry in zip(starts, generation.entries[again], strict=True):
-        assert start not in held["trial_seeds"][entry], "from starts that they did not have"
+    fresh = set(generation.candidates.seeds[again].tolist())
+    assert not fresh & set(held["trial_seeds"][held["trial_seeds"] > 0].tolist()), "from starts that they did not have"
 
 
 def test_there_may_be_more_of_it_the_more_offspring_were_played():
@@ -79,7 +77,7 @@ def test_a_share_that_is_no_episode_is_refused():
 @pytest.mark.parametrize("name", ["map-elites", "cvt-map-elites", "pga-me", "dcrl-me", "qd-pg", "q-pg", "dc-qd-pg"])
 def test_what_would_do_nothing_is_refused(name):
     with pytest.raises(UserError, match=r"would do nothing, since archive\.reevaluations is 0"):
-        make_config(name, "tuned", "point-maze", {"archive.reevaluations": 0, "archive.depth": 5})
+        make_config(name, "tuned", "point-maze", {"archive.depth": 5})
     assert (
         make_config(name, "tuned", "point-maze", {"archive.depth": 5, "archive.reevaluations": 1.0}).archive.depth == 5
     )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from qdpg.memory.trials import PRIOR_HITS, appraise, mean_over, pooled_variance
+from qdpg.memory.trials import PRIOR_HITS, appraise, mean_over
 
 
 def test_means_are_over_the_episodes_that_were_played():
@@ -77,18 +77,3 @@ def test_the_share_of_hits_is_learned_from_those_who_played_often():
     assert among[0] < among[1]
     assert 0 < PRIOR_HITS < 1
     assert alone > 0
-
-
-def test_one_episode_is_as_uncertain_as_the_episodes_of_others_spread():
-    veterans = [[10.0, 11.0, 9.0, 10.0, 10.5, 9.5, 10.0, 10.0]] * 2
-    worth = appraise_all([*veterans, [10.4] + [0.0] * 7, [0.0] * 8], [[1] * 8] * 4, [8, 8, 1, 8])
-    assert worth.error[2] > 1.2 * worth.error[0] > 0
-    still = appraise_all([[10.0] * 8, [10.0] * 8, [10.4] + [0.0] * 7, [0.0] * 8], [[1] * 8] * 4, [8, 8, 1, 8])
-    assert worth.error[2] > 2 * still.error[2]
-
-
-def test_pooled_variance():
-    values = np.array([[1.0, 3.0, 99.0], [4.0, 6.0, 8.0], [7.0, 99.0, 99.0]])
-    counts = np.array([[1, 1, 0], [1, 1, 1], [1, 0, 0]], bool)
-    assert pooled_variance(values, counts) == pytest.approx((2.0 + 8.0) / 3)
-    assert pooled_variance(values[2:], counts[2:]) == 0.0

@@ -144,9 +144,9 @@ class ArchiveAlgorithm(Counted):
         self.check(learned, policies, *(each.policies for each in exploring))
         number = len(policies)
         seeds, rest = np.split(draw_seeds(rng, number + sum(len(each.policies) for each in exploring)), [number])
-        of_parents = self.archive_settings.parents_start
-        wanted = np.concatenate([find_starts(self.elites, *pair, of_parents) for pair in pairs])
-        seeds = np.where(wanted < 0, seeds, wanted)
+        if self.archive_settings.parents_start:
+            wanted = np.concatenate([find_starts(self.elites, *pair) for pair in pairs])
+            seeds = np.where(wanted < 0, seeds, wanted)
         candidates = make_episodes(policies, seeds, self.candidate_noise)
         inherited = [inherit_fields(self.elites, each) for each in made]
         fields = {name: np.concatenate([each[name] for each in inherited]) for name in self.elites.extra_fields}

@@ -28,7 +28,6 @@ class Offspring(NamedTuple):
     extra_fields: Mapping[str, np.ndarray] = {}
     entries: np.ndarray | None = None  # [n] of `ReevaluatedElites` that they are; None: all are new
     learned: Any = None  # what the emitter's learner has become; state in `tell`, and not before
-    starts: np.ndarray | None = None  # [n] reset seeds of their episodes; None: any
 
 
 class Context(NamedTuple):
@@ -90,17 +89,10 @@ class Emitter(ABC):
         return None
 
 
-def find_starts(elites: Elites, emitter: Emitter, offspring: Offspring, of_parents: bool = True) -> np.ndarray:
-    """The starts that offspring are to be judged from, [n] reset seeds; -1 where any will do.
-
-    `of_parents`: those that the parents were stored for, if the emitter's offspring may keep them.
-    """
-    parents, nowhere = offspring.parents, np.full(len(offspring.parents), -1)
-    if offspring.starts is not None:
-        return offspring.starts
-    if not (of_parents and emitter.keeps_start):
-        return nowhere
-    return np.where(parents < 0, nowhere, elites.data()["seed"][parents])
+def find_starts(elites: Elites, emitter: Emitter, offspring: Offspring) -> np.ndarray:
+    """The starts that the parents of offspring were stored for, [n] reset seeds; -1 where there is none to keep."""
+    parents = offspring.parents
+    return np.where((parents < 0) | (not emitter.keeps_start), -1, elites.data()["seed"][parents])
 
 
 def inherit_fields(elites: Elites, offspring: Offspring) -> dict[str, np.ndarray]:

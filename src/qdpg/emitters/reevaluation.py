@@ -29,9 +29,7 @@ class Reevaluation(Emitter):
         if not len(chosen):
             return None
         nobody = np.full(len(chosen), -1)
-        policies, fields = elites.entry_policies(chosen), elites.entry_fields(chosen)
-        starts = elites.next_starts(chosen)
-        return Offspring(policies, nobody, fields, entries=chosen, starts=starts)
+        return Offspring(elites.entry_policies(chosen), nobody, elites.entry_fields(chosen), entries=chosen)
 
     def emit(self, selected: Offspring | None, context: Context) -> Offspring | None:
         """They are ready."""

@@ -100,12 +100,11 @@ def vary(number: int, settings: IsoLineShare, kind: type[IsoLine] = IsoLine) -> 
 
 def take(offspring: Offspring, rows: np.ndarray) -> Offspring:
     """Some of them; what was learned on the way stays."""
-    entries, starts = (None if each is None else each[rows] for each in (offspring.entries, offspring.starts))
+    entries = None if offspring.entries is None else offspring.entries[rows]
     fields = {name: values[rows] for name, values in offspring.extra_fields.items()}
     return offspring._replace(
         policies=take_policies(offspring.policies, rows),
         parents=offspring.parents[rows],
         extra_fields=fields,
         entries=entries,
-        starts=starts,
     )

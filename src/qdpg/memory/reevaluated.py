@@ -16,12 +16,10 @@ from qdpg.learn.networks import MLP, flatten_population, unflatten_population
 from qdpg.memory.elites import Elites
 from qdpg.memory.trials import PRIOR_EPISODES, PRIOR_HITS, Worth, appraise, mean_over
 from qdpg.play.rollouts import Rollouts
-from qdpg.play.starts import TRAINING
 from qdpg.ranges import Count, NotNegative
 from qdpg.tasks.task import TaskSpec
 
 NEW = -1  # the entry of a policy that has none yet
-_STARTS = 77  # keeps draws of common starts apart from others
 _ONCE = ("seed", "noise", "length", "episode_return", "generation")  # of the first episode
 
 
@@ -89,7 +87,7 @@ class ReevaluatedElites(Elites):
     ) -> None:
         """Start empty; see `Elites` for the arguments."""
         super().__init__(spec, template, cells, seed, extra_fields)
-        self.settings, self._starts_seed = settings, seed
+        self.settings = settings
         width, most = self.archive.solution_dim, settings.most_episodes
         shapes = {
             "solution": ((width,), np.float32),
@@ -113,16 +111,6 @@ class ReevaluatedElites(Elites):
         is_open = (self._entries["episodes"] < self.settings.most_episodes) & self._is_rival
         rows = rng.permutation(np.flatnonzero(is_open))
         return rows[np.argsort(self._entries["episodes"][rows], kind="stable")][:number]
-
-    def next_starts(self, entries: np.ndarray) -> np.ndarray:
-        """Reset seeds of the next episode of these entries: the k-th that a policy plays again is the same for all.
-
-        Then means differ by what policies do, not by the starts that each happened to have.
-        """
-        common = np.random.default_rng([self._starts_seed, _STARTS]).integers(
-            TRAINING, size=self.settings.most_episodes
-        )
-        return common[self._entries["episodes"][entries]]
 
     def entry_policies(self, entries: np.ndarray) -> MLP:
         """The policies of these entries, stacked."""
@@ -225,7 +213,7 @@ class ReevaluatedElites(Elites):
         self._cells = self._index(self._places)
         ends = self._index(entries["trial_behaviours"].reshape(-1, self.spec.descriptor_size)).reshape(number, -1)
         worth = appraise(entries["trial_fitness"], ends == self._cells[:, None], episodes)
-        self._is_elite, self._is_rival, self._is_kept = rank_in_cells(self._cells, worth, episodes, self.settings.depth)
+        self._is_elite, self._is_rival, self._is_kept = rank_in_cells(self._cells, worth, self.settings.depth)
 
     def _index(self, places: np.ndarray) -> np.ndarray:
         return np.asarray(self.archive.index_of(places), np.int64)
@@ -246,32 +234,21 @@ class ReevaluatedElites(Elites):
             self.archive.add(data["solution"], data["objective"], data["measures"], **fields)
 
 
-def rank_in_cells(
-    cells: np.ndarray, worth: Worth, episodes: np.ndarray, depth: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def rank_in_cells(cells: np.ndarray, worth: Worth, depth: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Tell who leads each cell, who leads or may do so, and who is among the `depth` of a cell to be kept, [P] bool.
 
-    A cell keeps its elite; whoever is the best of those that played most, until the elite has played as often, so that
-    a few lucky episodes do not drive out a policy that is known to be good; and of the others those that may turn out
-    to be worth most.
+    A cell keeps its elite, and of the others those that may turn out to be worth most.
     """
-    is_elite = _first_in_cells(cells, -worth.low)
+    order = np.lexsort((-worth.low, cells))
+    is_elite = np.zeros(len(cells), bool)
+    is_elite[order[np.r_[True, cells[order][1:] != cells[order][:-1]]]] = True
     bar = np.zeros(cells.max() + 1)
     bar[cells[is_elite]] = worth.low[is_elite]
-    is_proven = _first_in_cells(cells, -episodes, -worth.low)
-    is_rival = is_elite | is_proven | (worth.high > bar[cells])
-    order = np.lexsort((-worth.high, ~is_proven, ~is_elite, cells))
+    is_rival = is_elite | (worth.high > bar[cells])
+    order = np.lexsort((-worth.high, ~is_elite, cells))
     sorted_cells = cells[order]
     first = np.flatnonzero(np.r_[True, sorted_cells[1:] != sorted_cells[:-1]])
     rank = np.arange(len(cells)) - np.repeat(first, np.diff(np.r_[first, len(cells)]))
     is_kept = np.zeros(len(cells), bool)
     is_kept[order] = rank < depth
     return is_elite, is_rival, is_kept & is_rival
-
-
-def _first_in_cells(cells: np.ndarray, *keys: np.ndarray) -> np.ndarray:
-    """Who comes first in its cell by these keys, the first of them foremost, [P] bool."""
-    order = np.lexsort((*keys[::-1], cells))
-    is_first = np.zeros(len(cells), bool)
-    is_first[order[np.r_[True, cells[order][1:] != cells[order][:-1]]]] = True
-    return is_first

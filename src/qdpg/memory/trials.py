@@ -65,16 +65,7 @@ def appraise(fitness: np.ndarray, is_hit: np.ndarray, episodes: np.ndarray) -> W
     total = episodes + PRIOR_EPISODES
     mean = (worth.sum(axis=1) + PRIOR_EPISODES * prior) / total
     squares = (np.where(played, worth - mean[:, None], 0.0) ** 2).sum(axis=1)
-    # The variance of one episode: everybody's share of hits, and spread where they hit, give the prior for it.
-    guess = share * (1 - share) * (means - base) ** 2 + share * pooled_variance(fitness, is_hit & played)
+    # The variance of one episode: everybody's share of hits gives the prior for it.
+    guess = share * (1 - share) * (means - base) ** 2
     variance = (squares + PRIOR_EPISODES * guess) / total
     return Worth(mean, np.sqrt(np.maximum(variance, 0.5 * guess) / total))
-
-
-def pooled_variance(values: np.ndarray, counts: np.ndarray) -> float:
-    """The variance within rows of `values` [P, K], where `counts` [P, K] says which there are; 0 if no row has two."""
-    number = counts.sum(axis=1)
-    middle = np.where(counts, values, 0.0).sum(axis=1) / np.maximum(number, 1)
-    squares = np.where(counts, values - middle[:, None], 0.0) ** 2
-    freedom = np.maximum(number - 1, 0).sum()
-    return float(squares[number > 1].sum() / freedom) if freedom else 0.0
