@@ -77,7 +77,7 @@ def test_a_share_that_is_no_episode_is_refused():
 @pytest.mark.parametrize("name", ["map-elites", "cvt-map-elites", "pga-me", "dcrl-me", "qd-pg", "q-pg", "dc-qd-pg"])
 def test_what_would_do_nothing_is_refused(name):
     with pytest.raises(UserError, match=r"would do nothing, since archive\.reevaluations is 0"):
-        make_config(name, "tuned", "point-maze", {"archive.depth": 5})
+        make_config(name, "tuned", "point-maze", {"archive.reevaluations": 0, "archive.depth": 5})
     assert (
         make_config(name, "tuned", "point-maze", {"archive.depth": 5, "archive.reevaluations": 1.0}).archive.depth == 5
     )

@@ -30,7 +30,7 @@ TASK = make_task("point-maze", horizon=20)
 
 
 def make(adaptive=True, seed=0):
-    settings = SMALL | {"iso_line.share": 1 / 3, "iso_line.adaptive": adaptive}
+    settings = SMALL | {"iso_line.share": 1 / 3, "iso_line.adaptive": adaptive, "archive.reevaluations": 0}
     return make_algorithm("qd-pg", TASK.spec, make_config("qd-pg", "tuned", TASK.spec, settings), seed)
 
 
