@@ -8,6 +8,7 @@ from qdpg.algorithms.registry import make_algorithm, make_config
 from qdpg.errors import UserError
 from qdpg.learn.backprop import forward
 from qdpg.learn.networks import flatten_population
+from qdpg.learn.transitions import REWARD
 from qdpg.play.player import make_player
 from qdpg.tasks.ant_trap import AntTrap
 from qdpg.tasks.point_maze import PointMaze
@@ -41,6 +42,18 @@ def test_critics_see_rewards_less_an_offset_and_fitness_is_what_it_was():
     played = first["is_playable"]
     np.testing.assert_allclose(first["rows"][played, -3] - 0.5, second["rows"][played, -3], atol=1e-6)
     assert plain.elites.best_fitness == less.elites.best_fitness
+
+
+def test_critics_may_learn_from_what_a_step_gains():
+    plain, shaped = (small("td3", seed=2, shaped=shaped, start_steps=10**6) for shaped in (False, True))
+    for algorithm in (plain, shaped):
+        advance(algorithm, PLAYER, 2)
+    first, second = (algorithm.replay.since(0) for algorithm in (plain, shaped))
+    follows = first["is_playable"][:-1] & first["is_playable"][1:]
+    before, after = first["rows"][:-1, REWARD][follows], first["rows"][1:, REWARD][follows]
+    gained = 0.99 * after - before + 0.01 * after  # the reward is that of the state reached, and its own potential
+    np.testing.assert_allclose(second["rows"][1:, REWARD][follows], gained, atol=1e-5)
+    assert plain.elites.best_fitness == shaped.elites.best_fitness
 
 
 @pytest.mark.parametrize("name", ["td3", "sac"])

@@ -109,7 +109,7 @@ def test_the_environments_reward_and_novelty_belong_to_the_objectives_that_have_
         ("pga-me", {"quality.action_bound": 0.5}, "policies end in a tanh"),
         ("td3", {"scale": (1.0, 1.0)}, "'td3' has no option 'scale'"),
         ("td3", {"action_bound": 2.0}, "action_bound would do nothing, since policies end in a tanh"),
-        ("td3", {"shaped": True}, "'td3' has no option 'shaped'"),
+        ("cem-rl", {"shaped": True}, "'cem-rl' has no option 'shaped'"),
         ("td3", {"discount": 99}, "'discount' of algorithm 'td3' must be at least 0 and at most 1, not 99"),
         ("qd-pg", {"quality.discount": 99}, "'discount' of 'quality' of .* at most 1, not 99"),
         ("qd-pg", {"discount": 0.9}, "'qd-pg' has no option 'discount'; did you mean 'quality.discount'"),

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import jax
@@ -32,6 +32,7 @@ from qdpg.emitters.learner import Networks, Rewarded, Scaled
 from qdpg.learn.networks import MLP, Activation, deterministic, init_mlp, join_policies, repeat_policies, take_policies
 from qdpg.memory.elites import Elites
 from qdpg.memory.replay import Replay
+from qdpg.memory.storing import rewards_for_critics
 from qdpg.play.rollouts import Rollouts
 from qdpg.ranges import Correlation, Count, CountOrNone, NotNegative, Number, Widths
 from qdpg.tasks.task import TaskSpec
@@ -51,6 +52,7 @@ class OffPolicyConfig:
         noise_correlation: Of that noise between successive steps; 0 is white noise.
         reward_scale: Factor on the environment's reward in the critics' eyes (fitness is untouched).
         reward_offset: What critics take off the reward of every step, such as a part of the survival bonus.
+        shaped: Whether critics learn from the reward by potential-based shaping; see `shape_by_potential`.
         scaled: Whether networks that learn see scaled observations; see QD-PG.
     """
 
@@ -63,6 +65,7 @@ class OffPolicyConfig:
     noise_correlation: Correlation = 0.0
     reward_scale: NotNegative = 1.0
     reward_offset: Number = 0.0
+    shaped: bool = False
     scaled: Scaled = False
 
 
@@ -142,8 +145,7 @@ class OffPolicy(Counted, ABC):
         """Store the transitions in the replay memory, and the best judged policies among the elites."""
         old, (learners, notes) = self._state, generation.learned
         with self.clock.time("memory"):
-            seen = replace(rollouts, rewards=rollouts.rewards - self.config.reward_offset)
-            self.replay.insert(self._label(seen))
+            self.replay.insert(self._label(rewards_for_critics(rollouts, self.config)))
             judged, explored = generation.split(rollouts)
             self.elites.add(deterministic(generation.candidates.policies), judged, self.generation)
         extra, told = self._remember(learners, notes, judged, rollouts)
