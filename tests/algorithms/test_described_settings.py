@@ -42,10 +42,10 @@ def test_a_value_comes_from_the_user_the_tuning_or_the_paper():
     assert found["neighbours"][1:4] == (10, "paper", 10)
     meaning = "K: the novelty of a state is its mean distance to so many nearest states in 𝔸 (Table 3)."
     assert found["neighbours"].meaning == meaning
-    assert found["archive.depth"].idle == "archive.reevaluations is 0"
     assert found["population"].idle is None
     paper = describe_settings("qd-pg", "point-maze", "paper")
     assert {each.source for each in paper} == {"paper"}
+    assert {each.name: each.idle for each in paper}["archive.depth"] == "archive.reevaluations is 0"
     assert {each.source for each in describe_settings("dc-qd-pg", "ant-trap")} == {"default", "tuned"}
 
 

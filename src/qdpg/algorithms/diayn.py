@@ -17,7 +17,7 @@ import numpy as np
 
 from qdpg.algorithms.algorithm import Family, Footprint
 from qdpg.algorithms.pieces import replay_footprint
-from qdpg.algorithms.sac import SAC, Learner, sac_numbers
+from qdpg.algorithms.sac import SAC, Learner, explore_as_the_policy_says, sac_numbers
 from qdpg.algorithms.sac import Config as SACConfig
 from qdpg.algorithms.td3 import tune
 from qdpg.errors import UserError
@@ -65,10 +65,12 @@ def preset(name: str, task: str, algorithm: str = "diayn") -> Config:
     paper = Config() if task == "point-maze" else Config(cells=(7, 7))
     if name == "paper":
         return paper
-    tuned = replace(tune(paper, task), skills=10, reward_scale=1.0, discriminator_rate=1e-3)
+    tuned = explore_as_the_policy_says(tune(paper, task))
+    unpaid: dict[str, Any] = {"reward_scale": 1.0, "reward_offset": 0.0, "shaped": False}
+    tuned = replace(tuned, **unpaid, skills=10, discriminator_rate=1e-3)
     if task == "point-maze":
         return replace(tuned, skills_at_once=10)
-    return replace(tuned, hidden=(256, 256), batch_size=256, skills_at_once=2)
+    return replace(tuned, skills_at_once=2)
 
 
 class Skills(NamedTuple):
@@ -172,7 +174,7 @@ def _bounds(spec: TaskSpec, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
 
 def find_idle(config: Config) -> dict[str, str]:
     """Settings that do nothing, and why."""
-    return {"reward_offset": "the environment's reward is ignored"}
+    return dict.fromkeys(("reward_offset", "shaped"), "the environment's reward is ignored")
 
 
 FAMILY = Family(Config, preset, footprint, DIAYN, find_idle)

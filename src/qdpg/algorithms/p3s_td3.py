@@ -61,16 +61,18 @@ class Config(TD3Config):
 def preset(name: str, task: str, algorithm: str = "p3s-td3") -> Config:
     """The settings of preset `name` for `task`: P3S's own, or those of TD3's `tuned` with P3S's rules.
 
-    Every learner takes a gradient step for every environment step of all, N times the work of TD3; on the ants `tuned`
-    takes a tenth of that, which is QD-PG's ratio there.
+    Every learner takes a gradient step for every environment step of all, N times the work of TD3; on the ants all of
+    them together take as many as TD3 does.
     """
     paper = Config()
     if task != "point-maze":
         paper = replace(paper, cells=(7, 7), start_steps=10_000)
     if name == "paper":
         return paper
-    tuned = replace(tune(paper, task), actor_rate=3e-4)  # see there
-    return replace(tuned, hidden=(256, 256), gradient_steps_ratio=0.1) if task.startswith("ant-") else tuned
+    tuned = tune(paper, task)
+    if task.startswith("ant-"):
+        return replace(tuned, gradient_steps_ratio=tuned.gradient_steps_ratio / tuned.learners)
+    return replace(tuned, actor_rate=3e-4)  # see there
 
 
 class Guide(NamedTuple):

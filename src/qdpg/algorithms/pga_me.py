@@ -73,13 +73,16 @@ def preset(name: str, task: str, algorithm: str = "pga-me") -> Config:
 
     "paper" is PGA-ME's own, with about three times the cells of QD-PG's grids, as the QD-PG paper says. "tuned" has
     generations of ten on point-maze, so that the critics learn as often as QD-PG's there, with its scale of rewards and
-    networks, and wider variation, which small networks stand; on the ants generations of twenty, and QD-PG's networks
-    and minibatches there. Exploration episodes, which PGA-ME does not have, play with noise for the replay memory
-    alone: from deterministic episodes only, the critics hardly learn what other actions are worth.
+    networks, and wider variation, which small networks stand. On the ants it has generations of twenty, and what helped
+    QD-PG there and is no idea of QD-PG's; docs/research/baselines.md has the trials. Exploration episodes, which PGA-ME
+    does not have, play with noise for the replay memory alone: from deterministic episodes only, the critics hardly
+    learn what other actions are worth.
     """
     paper = Config(cells=(9, 9) if task == "point-maze" else (12, 12))
     if name == "paper":
         return paper
+    if task in ("ant-trap", "ant-maze"):
+        return tune_ants(paper, task)
     if task == "point-maze":
         return replace(
             paper,
@@ -104,6 +107,31 @@ def preset(name: str, task: str, algorithm: str = "pga-me") -> Config:
         critic_steps=1_000,
         greedy_steps=50,
         replay_size=500_000,
+    )
+
+
+def tune_ants(paper: Config, task: str) -> Config:
+    """Half a gradient step for every step that is played, half of the episodes for exploration."""
+    trap = Objective(
+        reward_scale=0.05, reward_offset=0.75, action_bound=0.5, exploration_episodes=10, exploration_noise=0.2
+    )
+    maze = replace(trap, reward_scale=5.0, reward_offset=0.0, shaped=True, action_bound=1.0, exploration_noise=0.7)
+    return replace(
+        paper,
+        hidden=(128, 128),
+        batch_size=128,
+        population=20,
+        initial_policies=20 if task == "ant-trap" else 4,  # the heavy ant's episodes are long
+        critic_steps=10_000 if task == "ant-trap" else 30_000,
+        greedy_steps=150,
+        replay_size=500_000,
+        actor_rate=1e-3,
+        critic_rate=1e-3,
+        critic_hidden="normed",
+        scaled=True,
+        output="linear",
+        noise_correlation=0.9,
+        quality=trap if task == "ant-trap" else maze,
     )
 
 

@@ -48,16 +48,23 @@ class Config(OffPolicyConfig, SACSettings):
 def preset(name: str, task: str, algorithm: str = "sac") -> Config:
     """The settings of preset `name` for `task`.
 
-    "paper" is SAC's own, because the QD-PG paper gives none for its baselines. "tuned" is TD3's `tune` of that; on
-    point-maze, where rewards are scaled to a twentieth, the temperature starts there too and moves at CleanRL's rate:
-    from 1 it would drown the reward for ten thousand steps. On the paper's tasks every second episode is judged.
+    "paper" is SAC's own, because the QD-PG paper gives none for its baselines. "tuned" is TD3's `tune` of that, but it
+    explores as its policy says. On the paper's tasks, where rewards are scaled to a twentieth, the temperature starts
+    there too and moves at CleanRL's rate: from 1 it would drown the reward for ten thousand steps. On point-maze every
+    second episode is judged.
     """
     if name == "paper":
         return Config()
-    tuned = tune(Config(), task)
+    tuned = explore_as_the_policy_says(tune(Config(), task))
     if task == "point-maze":
-        return replace(tuned, exploration_episodes=1, start_temperature=0.05, temperature_rate=1e-3)
-    return replace(tuned, exploration_episodes=1) if task.startswith("ant-") else tuned
+        tuned = replace(tuned, exploration_episodes=1)
+    is_scaled = task == "point-maze" or task.startswith("ant-")
+    return replace(tuned, start_temperature=0.05, temperature_rate=1e-3) if is_scaled else tuned
+
+
+def explore_as_the_policy_says(tuned: Any) -> Any:
+    """Without TD3's noise: a policy that acts at random has its own."""
+    return replace(tuned, exploration_noise=1.0, noise_correlation=0.0)
 
 
 class Learner(NamedTuple):

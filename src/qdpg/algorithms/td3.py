@@ -6,7 +6,7 @@ The update is that of `learn/td3.py` with a single actor; the episodes are those
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -53,23 +53,51 @@ def tune(paper: Any, task: str) -> Any:
 
     Point-maze gets what QD-PG's `tuned` has there: small networks and minibatches, rewards scaled so that values are of
     the order of one, faster targets; and a short start, since random play finds nothing in that maze. Policies keep
-    TD3's rate: at 10⁻³ their actions saturate, and they stay in a corner of the maze for good. The ants get QD-PG's
-    networks, minibatches and replay memory, and one update per four steps, which a core manages beside the physics.
+    TD3's rate: at 10⁻³ their actions saturate, and they stay in a corner of the maze for good. The ants get what helped
+    QD-PG there and is no idea of QD-PG's; docs/research/baselines.md has the trials.
     """
-    if task == "point-maze":
-        return replace(
-            paper,
-            hidden=(64, 32),
-            batch_size=100,
-            critic_rate=1e-3,
-            softness=0.01,
-            reward_scale=0.05,
-            start_steps=2_000,
-            replay_size=250_000,
-        )
-    if task.startswith("ant-"):
-        return replace(paper, hidden=(128, 128), batch_size=128, gradient_steps_ratio=0.25, replay_size=500_000)
-    return replace(paper, start_steps=min(paper.start_steps, 5_000))
+    changes = {"point-maze": POINT_MAZE, "ant-trap": ANT_TRAP, "ant-maze": ANT_MAZE}.get(task)
+    if changes is None:
+        return replace(paper, start_steps=min(paper.start_steps, 5_000))
+    known = {each.name for each in fields(paper)}
+    return replace(paper, **{name: value for name, value in changes.items() if name in known})
+
+
+POINT_MAZE: dict[str, Any] = {
+    "hidden": (64, 32),
+    "batch_size": 100,
+    "critic_rate": 1e-3,
+    "softness": 0.01,
+    "reward_scale": 0.05,
+    "start_steps": 2_000,
+    "replay_size": 250_000,
+}
+ANT_TRAP: dict[str, Any] = {
+    "hidden": (128, 128),
+    "batch_size": 128,
+    "actor_rate": 1e-3,
+    "critic_rate": 1e-3,
+    "critic_hidden": "normed",
+    "scaled": True,
+    "output": "linear",
+    "action_bound": 0.5,
+    "gradient_steps_ratio": 0.5,
+    "replay_size": 500_000,
+    "reward_scale": 0.05,
+    "reward_offset": 0.75,  # standing still is then worth little
+    "exploration_episodes": 4,
+    "exploration_noise": 0.2,
+    "noise_correlation": 0.9,
+    "start_steps": 10_000,
+}
+ANT_MAZE: dict[str, Any] = ANT_TRAP | {
+    "action_bound": 1.0,  # a heavy ant
+    "exploration_noise": 0.7,
+    "start_steps": 20_000,
+    "reward_scale": 5.0,
+    "reward_offset": 0.0,
+    "shaped": True,
+}
 
 
 class Learner(NamedTuple):
