@@ -119,6 +119,7 @@ def explain(part: Part, names: Sequence[str]) -> list[str]:
 def write_line(part: Part, name: str, own: Sequence[Row]) -> str:
     """One row of a table."""
     shown = [with_interval([float(row[column]) for row in own]) for column in ("evaluated", "stored")]
+    shown[0] = f"<!-- name: {part.name}/{name} -->{shown[0]}<!-- end -->"  # for pages that quote it
     costs = [f"{median(float(row[column]) for row in own):,.0f}" for column in ("seconds", "memory_mb")]
     return f"| `{name}` | {' | '.join([*shown, printed(part, name), str(len(own)), *costs])} |"
 
