@@ -33,17 +33,24 @@ class Mutant(NamedTuple):
 MUTANTS = [
     Mutant(
         "quality half climbs novelty",
-        "algorithms/qd_pg.py",
+        "algorithms/qd_pg_settings.py",
         '"quality": (1.0, 0.0)',
         '"quality": (0.0, 1.0)',
         (QD_PG + "test_each_half_climbs_its_own_reward[quality-2]",),
     ),
     Mutant(
         "diversity half climbs the environment's reward",
-        "algorithms/qd_pg.py",
+        "algorithms/qd_pg_settings.py",
         '"diversity": (0.0, 1.0)',
         '"diversity": (1.0, 0.0)',
         (QD_PG + "test_each_half_climbs_its_own_reward[diversity-0]",),
+    ),
+    Mutant(
+        "novelty counts once in the sum",
+        "algorithms/qd_pg_settings.py",
+        '"sum": (1.0, config.sum.novelty_weight)',
+        '"sum": (1.0, 1.0)',
+        (QD_PG + "test_the_sum_weighs_and_shapes_novelty_by_itself[False-True]",),
     ),
     Mutant(
         "a quarter of the gradient steps",
@@ -58,8 +65,8 @@ MUTANTS = [
     Mutant(
         "sizes of the halves swapped",
         "algorithms/qd_pg.py",
-        "len(objectives))][::-1]",
-        "len(objectives))]",
+        "len(rewards))][::-1]",
+        "len(rewards))]",
         (QD_PG + "test_halves_may_differ_by_one_and_iso_line_offspring_come_last",),
     ),
     Mutant(
