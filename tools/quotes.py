@@ -81,7 +81,7 @@ def _rows_of_paper(algorithm: str) -> list[dict[str, str]]:
     held = list(csv.DictReader(path.read_text().splitlines())) if path.exists() else []
     found = []
     for task, printed in FINAL.items():
-        own = [row for row in held if (row["part"], row["algorithm"]) == (task, algorithm)]
+        own = [row for row in held if row["part"] in (task, f"{task}-evolution") and row["algorithm"] == algorithm]
         if not own:
             continue
         row = {"task": task, "seeds": str(len(own)), "page": "results/paper.md"}

@@ -10,6 +10,7 @@ from qdpg.errors import UserError
 from qdpg.learn.discriminator import log_probabilities
 from qdpg.learn.networks import apply_mlp, init_mlp
 from qdpg.play.player import make_player
+from qdpg.tasks.ant_trap import AntTrap
 from qdpg.tasks.point_maze import PointMaze
 
 pytestmark = [pytest.mark.xdist_group("baselines")]
@@ -88,3 +89,14 @@ def test_bad_settings_are_a_sentence(settings):
 def test_unknown_discriminator_input_is_a_sentence():
     with pytest.raises(UserError, match="discriminator_input"):
         make_config("diayn", "tuned", "point-maze", {"discriminator_input": "reward"})
+
+
+def test_the_discriminator_may_see_observations_of_which_some_are_left_out():
+    task = AntTrap(horizon=10)
+    sizes = {"hidden": (8, 8), "batch_size": 8, "start_steps": 20, "replay_size": 2_000, "skills": 3}
+    config = make_config("diayn", "tuned", "ant-trap", sizes | {"discriminator_input": "observation"})
+    algorithm, player = make_algorithm("diayn", task.spec, config, 0), make_player(task)
+    while algorithm.steps < 60:
+        _, told = advance(algorithm, player)
+    assert algorithm._state.learners[0].discriminator.network.sizes[0] == 29  # without what is always zero
+    assert 0 <= told["discriminator_accuracy"] <= 1

@@ -162,6 +162,14 @@ def test_there_are_few_enough_settings_to_be_read():
     assert len(fields(type(preset("paper", "point-maze")))) <= 30
 
 
+def test_older_runs_of_the_sum_shape_both_rewards_or_none():
+    for shaped in (True, False):
+        old = config_to_json(preset("tuned", "ant-maze", "qd-pg-sum"))
+        old["sum"] = {"shaped": shaped, "reward_scale": 2.0}
+        found = config_from_json("qd-pg-sum", old).sum
+        assert (found.shaped, found.novelty_shaped, found.novelty_weight) == (shaped, shaped, 1.0)
+
+
 def test_a_setting_that_has_moved_is_found_in_older_runs():
     tuned = preset("tuned", "point-maze")
     old = config_to_json(tuned)

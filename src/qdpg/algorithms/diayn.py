@@ -60,14 +60,15 @@ class Config(SACConfig):
 def preset(name: str, task: str, algorithm: str = "diayn") -> Config:
     """The settings of preset `name` for `task`: DIAYN's own, or those of SAC's `tuned` with ten skills.
 
-    On point-maze all ten play in every generation; on the ants, whose episodes are long, two.
+    What concerns the environment's reward is left out, and the temperature is DIAYN's. On point-maze all ten play in
+    every generation; on the ants, whose episodes are long, two.
     """
     paper = Config() if task == "point-maze" else Config(cells=(7, 7))
     if name == "paper":
         return paper
     tuned = explore_as_the_policy_says(tune(paper, task))
     unpaid: dict[str, Any] = {"reward_scale": 1.0, "reward_offset": 0.0, "shaped": False}
-    tuned = replace(tuned, **unpaid, skills=10, discriminator_rate=1e-3)
+    tuned = replace(tuned, **unpaid, exploration_episodes=1, skills=10, discriminator_rate=1e-3)
     if task == "point-maze":
         return replace(tuned, skills_at_once=10)
     return replace(tuned, skills_at_once=2)
@@ -81,7 +82,7 @@ class Skills(NamedTuple):
 
 def footprint(spec: TaskSpec, config: Config, name: str) -> Footprint:
     """What a run will take, known before anything is allocated."""
-    seen = _bounds(spec, config.discriminator_input)[0].size
+    seen = _bounds(spec, config.discriminator_input, spec.observation_size)[0].size
     discriminator = 3 * count_parameters(seen, *config.hidden, config.skills) + 2 * seen + 8
     numbers = sac_numbers(spec, config, config.skills) + discriminator + 2 * config.skills
     episodes = config.skills_at_once * (1 + config.exploration_episodes)
@@ -102,7 +103,8 @@ class DIAYN(SAC):
         super().__init__(spec, config, seed, name, cells=config.cells, labels=1)
 
     def _init_learner(self, key: jax.Array) -> Learner:
-        config, (low, high) = self.config, _bounds(self.spec, self.config.discriminator_input)
+        config = self.config
+        low, high = _bounds(self.spec, config.discriminator_input, len(self.networks.scale))
         discriminator = init_discriminator(
             jax.random.fold_in(key, 2),
             (low.size, *config.hidden, config.skills),
@@ -142,7 +144,8 @@ class DIAYN(SAC):
         discriminator, last = learners[0].discriminator, (np.arange(len(rollouts.seeds)), rollouts.lengths)
         assert discriminator is not None
         assert rollouts.observations is not None
-        states = (rollouts.descriptors if discriminator.seen == "descriptor" else rollouts.observations)[last]
+        seen = rollouts.observations[..., : len(self.networks.scale)]
+        states = (rollouts.descriptors if discriminator.seen == "descriptor" else seen)[last]
         played = np.resize(skills, len(states))
         guessed = np.asarray(log_probabilities(discriminator, jnp.asarray(states))).argmax(axis=1)
         told = {
@@ -165,11 +168,11 @@ def fold_skills(actor: MLP, skills: np.ndarray, observation_size: int) -> MLP:
     return MLP(weights, biases, actor.hidden, actor.output)  # type: ignore[arg-type]
 
 
-def _bounds(spec: TaskSpec, seen: Seen) -> tuple[np.ndarray, np.ndarray]:
-    """What becomes -1 and 1 for the discriminator: descriptors have bounds, observations are left as they are."""
+def _bounds(spec: TaskSpec, seen: Seen, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """What becomes -1 and 1 for the discriminator: descriptors have bounds, the `size` observations are left alone."""
     if seen == "descriptor":
         return np.array(spec.descriptor_low), np.array(spec.descriptor_high)
-    return -np.ones(spec.observation_size), np.ones(spec.observation_size)
+    return -np.ones(size), np.ones(size)
 
 
 def find_idle(config: Config) -> dict[str, str]:

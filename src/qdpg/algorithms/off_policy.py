@@ -52,7 +52,7 @@ class OffPolicyConfig:
         noise_correlation: Of that noise between successive steps; 0 is white noise.
         reward_scale: Factor on the environment's reward in the critics' eyes (fitness is untouched).
         reward_offset: What critics take off the reward of every step, such as a part of the survival bonus.
-        shaped: Whether critics learn from the reward by potential-based shaping; see `shape_by_potential`.
+        shaped: Whether critics learn from what a step gains on the state before, by potential-based shaping.
         scaled: Whether networks that learn see scaled observations; see QD-PG.
     """
 

@@ -71,8 +71,9 @@ def preset(name: str, task: str, algorithm: str = "p3s-td3") -> Config:
         return paper
     tuned = tune(paper, task)
     if task.startswith("ant-"):
-        return replace(tuned, gradient_steps_ratio=tuned.gradient_steps_ratio / tuned.learners)
-    return replace(tuned, actor_rate=3e-4)  # see there
+        share = tuned.gradient_steps_ratio / tuned.learners
+        return replace(tuned, gradient_steps_ratio=share, exploration_episodes=1)  # of each learner
+    return replace(tuned, actor_rate=3e-4)  # as `tune` says: at 10⁻³ actions saturate
 
 
 class Guide(NamedTuple):

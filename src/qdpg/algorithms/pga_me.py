@@ -111,7 +111,7 @@ def preset(name: str, task: str, algorithm: str = "pga-me") -> Config:
 
 
 def tune_ants(paper: Config, task: str) -> Config:
-    """Half a gradient step for every step that is played, half of the episodes for exploration."""
+    """A third of the episodes explores; there is a gradient step for every third step played, or more if ants fall."""
     trap = Objective(
         reward_scale=0.05, reward_offset=0.75, action_bound=0.5, exploration_episodes=10, exploration_noise=0.2
     )

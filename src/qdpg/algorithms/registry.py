@@ -168,6 +168,8 @@ def config_from_json(algorithm: str, data: Mapping[str, Any]) -> Any:
     if "parents_start" in data and not hasattr(start, "parents_start") and hasattr(start, "archive"):
         moved = {"parents_start": data.pop("parents_start")}  # its name until version 0.2
         data["archive"] = dict(data.get("archive", {})) | moved
+    if "sum" in data:  # until version 0.2, `shaped` was meant for both of its rewards
+        data["sum"] = {"novelty_shaped": data["sum"].get("shaped", False)} | dict(data["sum"])
     return replace_options(start, data, f"algorithm {algorithm!r}")
 
 

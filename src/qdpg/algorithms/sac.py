@@ -49,9 +49,9 @@ def preset(name: str, task: str, algorithm: str = "sac") -> Config:
     """The settings of preset `name` for `task`.
 
     "paper" is SAC's own, because the QD-PG paper gives none for its baselines. "tuned" is TD3's `tune` of that, but it
-    explores as its policy says. On the paper's tasks, where rewards are scaled to a twentieth, the temperature starts
-    there too and moves at CleanRL's rate: from 1 it would drown the reward for ten thousand steps. On point-maze every
-    second episode is judged.
+    explores as its policy says, and has no linear layer. On the paper's tasks the temperature starts at a twentieth, as
+    small as the rewards are scaled there, and moves at CleanRL's rate: from 1 it would drown the reward for ten
+    thousand steps. On point-maze every second episode is judged.
     """
     if name == "paper":
         return Config()

@@ -32,7 +32,7 @@ class Config(OffPolicyConfig, ActorCriticSettings, TD3Options):
         delay: Critic steps per actor step.
         output: What policies end in: a tanh, or "linear", clipped to the actions' range; they then climb by inverting
             gradients, as QD-PG's do in `tuned`.
-        action_bound: How far from 0 the last layer may go where it is linear; actions end at 1.
+        action_bound: How far from 0 the last layer may go where it is linear; actions are clipped at 1.
     """  # noqa: D205
 
     delay: Count = 2
@@ -57,6 +57,8 @@ def tune(paper: Any, task: str) -> Any:
     QD-PG there and is no idea of QD-PG's; docs/research/baselines.md has the trials.
     """
     changes = {"point-maze": POINT_MAZE, "ant-trap": ANT_TRAP, "ant-maze": ANT_MAZE}.get(task)
+    if task.startswith("ant-"):
+        changes = changes or ANY_ANT
     if changes is None:
         return replace(paper, start_steps=min(paper.start_steps, 5_000))
     known = {each.name for each in fields(paper)}
@@ -72,9 +74,13 @@ POINT_MAZE: dict[str, Any] = {
     "start_steps": 2_000,
     "replay_size": 250_000,
 }
-ANT_TRAP: dict[str, Any] = {
+ANY_ANT: dict[str, Any] = {
     "hidden": (128, 128),
     "batch_size": 128,
+    "gradient_steps_ratio": 0.25,  # what a core manages beside the physics
+    "replay_size": 500_000,
+}
+ANT_TRAP: dict[str, Any] = ANY_ANT | {
     "actor_rate": 1e-3,
     "critic_rate": 1e-3,
     "critic_hidden": "normed",
@@ -82,7 +88,6 @@ ANT_TRAP: dict[str, Any] = {
     "output": "linear",
     "action_bound": 0.5,
     "gradient_steps_ratio": 0.5,
-    "replay_size": 500_000,
     "reward_scale": 0.05,
     "reward_offset": 0.75,  # standing still is then worth little
     "exploration_episodes": 4,
