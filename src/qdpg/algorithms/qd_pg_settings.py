@@ -110,8 +110,8 @@ class SumConfig(NoveltySettings, SharedSettings):
     """Settings of QD-PG-SUM.
 
     Attributes:
-        sum: Of the one objective, whose reward is the sum of both. Its settings are those of quality; novelty counts as
-            much as in the critics of diversity.
+        sum: Of the one objective, whose reward is the sum of both. In presets its settings are those of quality, and
+            novelty counts as much as in the critics of diversity.
     """
 
     sum: SumObjective = field(default_factory=SumObjective)
