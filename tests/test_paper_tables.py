@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from qdpg.algorithms.registry import make_config
 from qdpg.report import paper
 from qdpg.report.gather import gather
 from qdpg.runs.files import read_json, write_json
-from report.real_runs import STEPS, real_runs
+from report.real_runs import SETTINGS, STEPS, real_runs
 from unsealed import unseal
 
 ROOT = Path(__file__).parents[1]
@@ -27,6 +28,8 @@ PART = paper_rows.Part("maze", "Table 1, point-maze", "point-maze", ("td3", "map
 def runs(tmp_path, monkeypatch):
     """Runs of one part, of code that was committed."""
     shutil.copytree(real_runs(), tmp_path / "maze")
+    small = {name: paper_rows.as_written(make_config(name, "tuned", "point-maze", SETTINGS[name])) for name in SETTINGS}
+    monkeypatch.setattr(paper_rows, "settings_of_today", lambda part, name: small[name])
     for module in (paper_rows, paper_page):
         monkeypatch.setattr(module, "PARTS", (PART,))
     for path in [each.with_name("manifest.json") for each in (tmp_path / "maze").rglob("config.json")]:
@@ -50,6 +53,13 @@ def test_runs_of_code_that_was_not_committed_do_not_count(runs, changes):
     path = runs / "maze" / "point-maze" / "map-elites" / "seed-0" / "manifest.json"
     write_json(path, read_json(path) | changes)
     assert [row["seed"] for row in paper_rows.collect(runs)] == ["1"]
+
+
+def test_runs_with_other_settings_than_the_preset_has_today_do_not_count(runs, monkeypatch):
+    assert len(paper_rows.collect(runs)) == 2
+    monkeypatch.undo()
+    monkeypatch.setattr(paper_rows, "PARTS", (PART,))
+    assert paper_rows.collect(runs) == []
 
 
 def test_rows_outlive_runs_and_newer_ones_replace_them(runs, tmp_path):

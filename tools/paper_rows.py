@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from qdpg.algorithms.registry import config_from_json, config_to_json, make_config
 from qdpg.errors import UserError
 from qdpg.report import paper
 from qdpg.report.gather import gather
@@ -71,7 +73,21 @@ def counts(part: Part, result: Result) -> bool:
     config, manifest = result.run.config, result.run.manifest
     is_asked_for = (config["task"], config["preset"], config["steps"]) == (part.task, "tuned", part.steps)
     is_known = bool(manifest.get("revision")) and not manifest.get("changed", True)
-    return is_asked_for and is_known and result.is_finished and math.isfinite(result.evaluated_best)
+    is_done = result.is_finished and math.isfinite(result.evaluated_best)
+    if not (is_asked_for and is_known and is_done):
+        return False
+    played = config_from_json(config["algorithm"], config["config"])  # with settings that have come since
+    return as_written(played) == settings_of_today(part, config["algorithm"])
+
+
+def settings_of_today(part: Part, algorithm: str) -> dict[str, Any]:
+    """The preset as a run writes it down: one that was begun with other settings is no row of the table."""
+    return as_written(make_config(algorithm, "tuned", part.task, {}))
+
+
+def as_written(config: Any) -> dict[str, Any]:
+    """Settings as `config.json` has them."""
+    return json.loads(json.dumps(config_to_json(config)))
 
 
 def make_row(part: Part, result: Result) -> Row:
