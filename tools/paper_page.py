@@ -15,6 +15,7 @@ from qdpg.report.words import plural
 
 PAGE = CSV.with_suffix(".md")
 REASONS = CSV.with_name("paper-reasons.csv")
+FIGURES = CSV.with_name("paper")  # a report for each part whose runs were at hand
 
 INTRODUCTION = """# The paper's tables
 
@@ -29,12 +30,12 @@ on the ants nothing here has its budget. Its evolution strategies are those of C
 """
 
 
-FIGURES = """## Figures, and the other tables
+OTHER_TABLES = """## Figures, and the other tables
 
 | the paper | here |
 |---|---|
 | Figure 3 and the gradient maps: tasks, and where the reward pulls | [Tasks](../tasks.md); `qdpg tasks --draw DIRECTORY` |
-| learning curves, ablations, coverage maps, final grids | `qdpg report runs/results/PART`; of earlier runs with other budgets: [point-maze](point-maze/report.md), [ant-trap](ant-trap/report.md), [ant-maze](ant-maze/report.md) |
+| learning curves, ablations, coverage maps, final grids | drawn by `make results` of the runs that are at hand; of earlier runs with other budgets: [point-maze](point-maze/report.md), [ant-trap](ant-trap/report.md), [ant-maze](ant-maze/report.md) |
 | adaptation: trials, and the map of performance | [point-maze](point-maze/adaptation.md), [ant-maze](ant-maze/README.md); `qdpg adapt RUN` |
 | Table 3: settings | [all settings](../from-code/settings.md), preset `paper` |
 | Table 4: summary of algorithms | `qdpg algorithms` |
@@ -44,7 +45,7 @@ FIGURES = """## Figures, and the other tables
 def write_page(rows: Sequence[Row]) -> str:
     """The page."""
     parts = (line for part in PARTS for line in write_part(part, rows))
-    return "\n".join([INTRODUCTION, *write_overview(rows), *parts, FIGURES])
+    return "\n".join([INTRODUCTION, *write_overview(rows), *parts, OTHER_TABLES])
 
 
 def write_overview(rows: Sequence[Row]) -> list[str]:
@@ -96,6 +97,8 @@ def write_part(part: Part, rows: Sequence[Row]) -> list[str]:
             "|---|---:|---:|---:|---:|---:|---:|",
         ]
         lines += [write_line(part, name, own[name]) for name in part.algorithms if own[name]]
+        if (FIGURES / part.name / "report.md").exists():
+            lines += ["", f"[Learning curves, coverage maps, final grids](paper/{part.name}/report.md)."]
         lines += ["", *explain(part, [name for name in part.algorithms if own[name]])]
     missing = {name: part.seeds - len(own[name]) for name in part.algorithms if len(own[name]) < part.seeds}
     if missing:

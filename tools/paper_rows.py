@@ -54,10 +54,10 @@ COLUMNS = (
 )
 
 
-def collect(runs: Path) -> list[Row]:
-    """A row for each run that is finished, evaluated, of committed code, and belongs to a part."""
+def collect(runs: Path, parts: Sequence[Part] | None = None) -> list[Row]:
+    """A row for each run that is finished, evaluated, of committed code, and belongs to one of these parts, or any."""
     found = []
-    for part in PARTS:
+    for part in PARTS if parts is None else parts:
         if not (runs / part.name).is_dir():
             continue
         try:

@@ -5,7 +5,7 @@
 
 Training is `qdpg compare`, into runs/results: stop it when you like, it goes on where it was. Every finished and
 evaluated run becomes a row of docs/results/paper.csv, so that rows outlive the machine. Runs of code that was not
-committed get none.
+committed get none. The paper's figures of the runs that are there are drawn into docs/results/paper.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from pathlib import Path
 
-from paper_page import PAGE, write_page
+from paper_page import FIGURES, PAGE, write_page
 from paper_rows import CSV, PARTS, ROOT, RUNS, collect, merge, read_rows, write_rows
 
 from qdpg.report.words import plural
@@ -31,7 +32,16 @@ def main() -> None:
     rows = merge(read_rows(CSV), collect(RUNS))
     write_rows(CSV, rows)
     PAGE.write_text(write_page(rows))
+    draw(RUNS)
     print(f"{PAGE.relative_to(ROOT)}: {plural(len(rows), 'run')}")
+
+
+def draw(runs: Path) -> None:
+    """Draw the paper's figures of the parts whose runs are here; those drawn earlier stay as they are."""
+    for part in PARTS:
+        if collect(runs, (part,)):
+            words = ["report", str(runs / part.name), "--out", str(FIGURES / part.name), "--quiet"]
+            subprocess.run([sys.executable, "-m", "qdpg", *words], cwd=ROOT, check=True)
 
 
 if __name__ == "__main__":

@@ -113,16 +113,22 @@ def preset(name: str, task: str, algorithm: str = "pga-me") -> Config:
 def tune_ants(paper: Config, task: str) -> Config:
     """A third of the episodes explores; there is a gradient step for every third step played, or more if ants fall."""
     trap = Objective(
-        reward_scale=0.05, reward_offset=0.75, action_bound=0.5, exploration_episodes=10, exploration_noise=0.2
+        discount=0.997,
+        reward_scale=0.05,
+        reward_offset=0.75,
+        action_bound=0.5,
+        rate_range=2.0,
+        selection_pressure=3.0,
+        exploration_episodes=10,
+        exploration_noise=0.2,
     )
-    maze = replace(trap, reward_scale=5.0, reward_offset=0.0, shaped=True, action_bound=1.0, exploration_noise=0.7)
-    return replace(
+    ants = replace(
         paper,
         hidden=(128, 128),
         batch_size=128,
         population=20,
-        initial_policies=20 if task == "ant-trap" else 4,  # the heavy ant's episodes are long
-        critic_steps=10_000 if task == "ant-trap" else 30_000,
+        initial_policies=20,
+        critic_steps=10_000,
         greedy_steps=150,
         replay_size=500_000,
         actor_rate=1e-3,
@@ -131,8 +137,16 @@ def tune_ants(paper: Config, task: str) -> Config:
         scaled=True,
         output="linear",
         noise_correlation=0.9,
-        quality=trap if task == "ant-trap" else maze,
+        iso_line=replace(paper.iso_line, selection_pressure=3.0),
+        archive=ArchiveSettings(reevaluations=0.5, full_after=3.0),
+        quality=trap,
     )
+    if task == "ant-trap":
+        return ants
+    # A heavy ant with long episodes. Elites that last were not tried here.
+    bolder = replace(trap, discount=0.99, reward_scale=5.0, reward_offset=0.0, shaped=True)
+    quality = replace(bolder, action_bound=1.0, exploration_noise=0.7)
+    return replace(ants, initial_policies=4, critic_steps=30_000, archive=paper.archive, quality=quality)
 
 
 def make_emitters(networks: Networks, config: Config) -> list[Emitter]:
