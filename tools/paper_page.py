@@ -123,8 +123,9 @@ def write_line(part: Part, name: str, own: Sequence[Row]) -> str:
     """One row of a table."""
     shown = [with_interval([float(row[column]) for row in own]) for column in ("evaluated", "stored")]
     shown[0] = f"<!-- name: {part.name}/{name} -->{shown[0]}<!-- end -->"  # for pages that quote it
+    seeds = f"<!-- name: {part.name}/{name}/seeds -->{len(own)}<!-- end -->"
     costs = [f"{median(float(row[column]) for row in own):,.0f}" for column in ("seconds", "memory_mb")]
-    return f"| `{name}` | {' | '.join([*shown, printed(part, name), str(len(own)), *costs])} |"
+    return f"| `{name}` | {' | '.join([*shown, printed(part, name), seeds, *costs])} |"
 
 
 def with_interval(scores: Sequence[float]) -> str:
