@@ -23,6 +23,9 @@ OTHERS = ("dc-qd-pg", "dcrl-me", "map-elites")
 Row = dict[str, str]
 
 
+PATIENCE = ("--evaluate-seconds", "1800")  # two minutes are too few for twenty episodes of fifty ants
+
+
 class Part(NamedTuple):
     """Runs that make one table."""
 
@@ -37,7 +40,7 @@ class Part(NamedTuple):
         """The words of `qdpg compare` that train all of it."""
         asked = ["--tasks", self.task, "--algorithms", ",".join(self.algorithms), "--seeds", str(self.seeds)]
         place = (RUNS / self.name).relative_to(ROOT).as_posix()
-        return ["compare", *asked, "--steps", str(self.steps), "--threads", "1", "--out", place]
+        return ["compare", *asked, "--steps", str(self.steps), "--threads", "1", *PATIENCE, "--out", place]
 
 
 EVOLUTION = ("cvt-map-elites", "cma-mae", "me-es", "ns-es", "nsr-es", "nsra-es")
