@@ -47,8 +47,8 @@ film.files[0].rename("all-elites.gif")
 # %% [markdown]
 # ## What are they worth?
 #
-# Each elite was stored for *one* episode, and the best of many single episodes had luck. To know what a policy does
-# from now on, play it from fresh starts:
+# Each elite was stored for one episode, or for the mean of a few, and the best of many had luck. To know what a policy
+# does from now on, play it from fresh starts:
 
 # %%
 found = qdpg.evaluate(run, episodes=5)
@@ -64,7 +64,7 @@ import matplotlib.pyplot as plt
 figure, axes = plt.subplots(figsize=(4.5, 4), layout="constrained")
 axes.plot(elites.fitness, elites.worth, "o")
 axes.plot([-350, 0], [-350, 0], "k:", lw=1)
-axes.set(xlabel="stored fitness (one episode)", ylabel="evaluated fitness (mean of 5)", title="every dot is an elite")
+axes.set(xlabel="stored fitness", ylabel="evaluated fitness (mean of 5)", title="every dot is an elite")
 figure.savefig("stored-and-evaluated.png", dpi=80)
 
 # %% [markdown]
@@ -89,7 +89,8 @@ while not is_over:
 print("stored end", policy.behaviour.round(3), "- end in this loop", info["state_descriptor"].round(3))
 
 # %% [markdown]
-# The episode is the stored one, bit for bit, because it began with the same seed.
+# The episode is the first that this elite was judged by, bit for bit, because it began with the same seed. Elites are
+# played again now and then, so the stored end is the mean of a few.
 #
 # ## When the goal moves
 #
