@@ -416,8 +416,10 @@ def test_q_pg_learns_an_open_way():
 def test_d_pg_explores_more_than_its_noise_does():
     """The same run without gradient steps, which replays copies of the first policies, fills fewer cells."""
     filled, task = {}, PointMaze()
+    once = ArchiveSettings(parents_start=True)  # nobody plays again, so that all steps are those of offspring
+    small = replace(preset("tuned", "point-maze"), archive=once, hidden=(32, 32), initial_policies=4)
     for ratio in (0.0, 0.5):
-        config = replace(preset("tuned", "point-maze"), gradient_steps_ratio=ratio, hidden=(32, 32), initial_policies=4)
+        config = replace(small, gradient_steps_ratio=ratio)
         algorithm, player = make_small(config, 0, "d-pg", task), make_player(task)
         while algorithm.steps < 12_800:
             advance(algorithm, player=player)
