@@ -16,6 +16,7 @@ from qdpg.algorithms.algorithm import Family, Generation
 from qdpg.algorithms.archive import ArchiveAlgorithm, never
 from qdpg.algorithms.pieces import climbing_settings
 from qdpg.algorithms.qd_pg_checks import check_settings, find_idle, footprint
+from qdpg.algorithms.qd_pg_presets import preset as qd_pg_preset
 from qdpg.emitters.emitter import Emitter
 from qdpg.emitters.iso_line import IsoLineShare
 from qdpg.emitters.learner import Networks, Scaled
@@ -112,16 +113,6 @@ def preset(name: str, task: str, algorithm: str = "pga-me") -> Config:
 
 def tune_ants(paper: Config, task: str) -> Config:
     """A third of the episodes explores; there is a gradient step for every third step played, or more if ants fall."""
-    trap = Objective(
-        discount=0.997,
-        reward_scale=0.05,
-        reward_offset=0.75,
-        action_bound=0.5,
-        rate_range=2.0,
-        selection_pressure=3.0,
-        exploration_episodes=10,
-        exploration_noise=0.2,
-    )
     ants = replace(
         paper,
         hidden=(128, 128),
@@ -139,14 +130,12 @@ def tune_ants(paper: Config, task: str) -> Config:
         noise_correlation=0.9,
         iso_line=replace(paper.iso_line, selection_pressure=3.0),
         archive=ArchiveSettings(reevaluations=0.5, full_after=3.0),
-        quality=trap,
+        quality=replace(qd_pg_preset("tuned", task).quality, exploration_episodes=10),
     )
     if task == "ant-trap":
         return ants
     # A heavy ant with long episodes. Elites that last were not tried here.
-    bolder = replace(trap, discount=0.99, reward_scale=5.0, reward_offset=0.0, shaped=True)
-    quality = replace(bolder, action_bound=1.0, exploration_noise=0.7)
-    return replace(ants, initial_policies=4, critic_steps=30_000, archive=paper.archive, quality=quality)
+    return replace(ants, initial_policies=4, critic_steps=30_000, archive=paper.archive)
 
 
 def make_emitters(networks: Networks, config: Config) -> list[Emitter]:
